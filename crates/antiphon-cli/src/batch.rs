@@ -74,9 +74,9 @@ fn show_response(id: &Id, outcome: &Outcome) -> Result<(), CommandError> {
     encode::response(id, outcome, &mut response);
     let text = String::from_utf8_lossy(&response);
     if text.contains(['\n', '\r']) {
-        output::line(&output::on_one_line(&text))
+        output::exact(&output::on_one_line(&text))
     } else {
-        output::line(&text)
+        output::exact(&text)
     }
 }
 

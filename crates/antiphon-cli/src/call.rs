@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
-use crate::handshake::document::Place;
+use crate::handshake::document::FilePosition;
 use crate::open_connection::OpenConnection;
 use crate::openrpc::discovery::{self, SchemaArgs};
 use crate::openrpc::validate;
@@ -30,8 +30,8 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     params: ParamArgs,
     /// Open this file and send its document and position, with --dialect lsp; for example main.c:3:5
-    #[arg(long, value_name = "FILE[:LINE[:COLUMN]]", value_parser = Place::parse)]
-    at: Option<Place>,
+    #[arg(long, value_name = "FILE[:LINE[:COLUMN]]", value_parser = FilePosition::parse)]
+    at: Option<FilePosition>,
     /// Use this request id: a JSON String, Number or null
     #[arg(long, value_name = "JSON", value_parser = id, allow_negative_numbers = true)]
     id: Option<Id>,
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
     let capture = response.clone();
     let plan = CallPlan {
         method: &args.method,
-        at: args.at.map(|place| (place, args.params)),
+        at: args.at.map(|at| (at, args.params)),
         fetches_document: args.check && known.is_none(),
         gives_hints: !args.raw,
         deadline: args.connect.deadline(),
@@ -109,8 +109,8 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
 /// The steps before and after the call.
 struct CallPlan<'a> {
     method: &'a str,
-    /// The place of `--at`, and the params beside it.
-    at: Option<(Place, ParamArgs)>,
+    /// The position of `--at`, and the params beside it.
+    at: Option<(FilePosition, ParamArgs)>,
     /// The document of `--schema`.
     known: Option<Document>,
     fetches_document: bool,
@@ -132,8 +132,8 @@ impl CallPlan<'_> {
         connection: &mut OpenConnection,
         mut call: Invocation,
     ) -> Result<CallOutcome, CommandError> {
-        if let Some((place, params)) = &self.at {
-            call.params = Some(params.read_after(&connection.params_at(place).await?)?);
+        if let Some((at, params)) = &self.at {
+            call.params = Some(params.read_after(&connection.params_at(at).await?)?);
         }
         let client = &connection.client;
         if self.fetches_document {
@@ -162,7 +162,7 @@ fn show(CallOutcome { reply, hint }: CallOutcome) -> Result<Exit, CommandError> 
 }
 
 fn show_raw(whole: &Bytes, reply: &Result<RawJson, CallError>) -> Result<Exit, CommandError> {
-    output::line(String::from_utf8_lossy(whole).trim_end())?;
+    output::exact(String::from_utf8_lossy(whole).trim_end())?;
     Ok(if reply.is_ok() { Exit::Success } else { Exit::PeerError })
 }
 

@@ -245,6 +245,7 @@ impl CheckArgs {
     ) -> Result<Vec<(HeaderName, HeaderValue)>, CommandError> {
         let mut headers = self.headers.read()?;
         if let Some(file) = &self.jwt_secret {
+            self.headers.check_credentials("--jwt-secret")?;
             if budget.is_none_or(|budget| budget > TOKEN_LIFE) {
                 let what = "the token of --jwt-secret is valid for 60 seconds, but the run may take longer";
                 return Err(CommandError::usage(what).hint("use --budget 60s or less"));

@@ -30,7 +30,7 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// SIGKILL, all within less than this.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The flags of every command that connects to a server.
+/// The flags of `call`, `notify`, `batch`, `subscribe`, `session`, `list` and `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
     /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
@@ -57,7 +57,7 @@ pub(crate) struct ConnectArgs {
     http2: bool,
     #[command(flatten)]
     tls: ClientTls,
-    /// Fail after this long in total; 0 or none waits forever
+    /// Fail after this long in total, or for each line of a session; 0 or none waits forever
     #[arg(long, value_name = "TIME", default_value_t = DEFAULT_TIMEOUT.into())]
     timeout: MaybeSpan,
     /// Print each message on stderr: --> sent, <-- received
@@ -79,7 +79,7 @@ impl ConnectArgs {
         let deadline = self.deadline();
         let mut connection = self.before(deadline, self.open(None, inspect, None)).await??;
         let begun = async {
-            self.begin(&mut connection).await?;
+            self.prepare(&mut connection).await?;
             work(&mut connection).await
         };
         let outcome = self.before(deadline, begun).await;
@@ -97,9 +97,12 @@ impl ConnectArgs {
         reconnect: Option<Reconnect>,
         listener: Option<Listener>,
     ) -> Result<OpenConnection, CommandError> {
+        if reconnect.is_some() {
+            self.check_reconnect()?;
+        }
         let connected = async {
             let mut connection = self.open(reconnect, |_, _| {}, listener).await?;
-            match self.begin(&mut connection).await {
+            match self.prepare(&mut connection).await {
                 Ok(()) => Ok(connection),
                 Err(failure) => {
                     self.close(connection).await;
@@ -118,8 +121,17 @@ impl ConnectArgs {
         let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
     }
 
-    async fn begin(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
-        self.handshake.begin(connection, &self.endpoint).await
+    async fn prepare(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
+        self.handshake.prepare(connection, &self.endpoint).await
+    }
+
+    /// Fails if a second connection would be in another state than the first one.
+    fn check_reconnect(&self) -> Result<(), CommandError> {
+        match self.handshake.not_repeated(&self.endpoint, self.dialect) {
+            None => Ok(()),
+            Some(what) => Err(CommandError::usage(format!("--reconnect does not repeat {what}"))
+                .hint("omit --reconnect, and start the command again when it ends")),
+        }
     }
 
     /// Awaits a future for at most `--timeout`.
@@ -149,9 +161,10 @@ impl ConnectArgs {
         self.dialect
     }
 
-    /// Turns off `--verbose`.
-    pub(crate) fn quiet(self) -> Self {
-        Self { verbose: false, ..self }
+    /// Returns the flags for a query of the completion: without output, and without the user's `--open` and `--init`,
+    /// which may change the state of the server.
+    pub(crate) fn for_completion(self) -> Self {
+        Self { verbose: false, handshake: self.handshake.without_open_and_init(), ..self }
     }
 
     /// Returns the deadline of work that begins now.
@@ -218,6 +231,7 @@ impl ConnectArgs {
             builder = builder.http2();
         }
         if let Some(file) = &self.jwt_secret {
+            self.headers.check_credentials("--jwt-secret")?;
             builder = builder.jwt(secret::jwt(file)?);
         }
         for (name, value) in self.headers.read()? {
@@ -293,5 +307,5 @@ fn print_message(direction: Direction, message: &[u8]) {
         "" => "(empty)".to_owned(),
         text => output::visible(text),
     };
-    output::note(&format!("{} {text}", output::dim(mark)));
+    output::message(&format!("{} {text}", output::dim(mark)));
 }

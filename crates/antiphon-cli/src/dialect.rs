@@ -12,9 +12,9 @@ pub(crate) enum DialectName {
     Mcp,
     /// Ethereum nodes
     Ethereum,
-    /// Bitcoin nodes: JSON-RPC 1.0, 1.1 and 2.0 by message
+    /// Bitcoin nodes: JSON-RPC 1.0, 1.1 and 2.0; each message has its own version
     Bitcoin,
-    /// JSON-RPC 1.0 and 2.0 by message
+    /// JSON-RPC 1.0 and 2.0; each message has its own version
     V1,
 }
 
@@ -34,10 +34,10 @@ impl DialectName {
 /// A version of JSON-RPC, as `--jsonrpc` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VersionName {
-    /// Without `jsonrpc`, or with "1.0" in the dialect bitcoin
+    /// JSON-RPC 1.0: calls have no `jsonrpc`; with --dialect bitcoin they have `"jsonrpc": "1.0"`
     #[value(name = "1.0")]
     V1,
-    /// With `"jsonrpc": "2.0"`
+    /// JSON-RPC 2.0: calls have `"jsonrpc": "2.0"`
     #[value(name = "2.0")]
     V2,
 }

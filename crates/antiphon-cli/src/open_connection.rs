@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answers::Answers;
 use crate::dialect::DialectName;
 use crate::exit::CommandError;
-use crate::handshake::document::{Place, TextDocument};
+use crate::handshake::document::{FilePosition, TextDocument};
 use crate::handshake::{OpenDocuments, check_dialect};
 use crate::session::{Inbox, Variables};
 
@@ -51,19 +51,19 @@ impl OpenConnection {
 
     /// Opens a file on a language server. Returns the identifier of the document.
     pub(crate) async fn open_document(&mut self, path: &Path) -> Result<Value, CommandError> {
-        check_dialect(self.dialect, "opening a document")?;
+        check_dialect(self.dialect)?;
         let document = TextDocument::read(path)?;
         self.documents.open(&self.client, &document).await
     }
 
-    /// Opens the file of a place. Returns the params that name the place.
+    /// Opens the file of a position. Returns the params that name the document and the position.
     pub(crate) async fn params_at(
         &mut self,
-        place: &Place,
+        at: &FilePosition,
     ) -> Result<Vec<(&'static str, Value)>, CommandError> {
-        check_dialect(self.dialect, "--at")?;
-        let document = TextDocument::read(&place.file)?;
-        let position = place.position(&document)?;
+        check_dialect(self.dialect).map_err(|failure| failure.about("--at"))?;
+        let document = TextDocument::read(&at.file)?;
+        let position = at.position(&document)?;
         self.documents.open(&self.client, &document).await?;
         let identifier = ("textDocument", json!({ "uri": document.uri }));
         let position = position.map(|position| ("position", position));

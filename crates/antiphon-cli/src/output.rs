@@ -23,9 +23,14 @@ pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
     }
 }
 
+/// Prints JSON as it was received. On a terminal, control characters are escaped.
+pub(crate) fn exact(json: &str) -> Result<(), CommandError> {
+    if io::stdout().is_terminal() { line(&escaped(json)) } else { line(json) }
+}
+
 /// Prints one line on stdout.
 pub(crate) fn line(text: &str) -> Result<(), CommandError> {
-    if io::stdout().is_terminal() && prompt_printer::result(text) {
+    if io::stdout().is_terminal() && prompt_printer::output(text) {
         return Ok(());
     }
     let mut stdout = io::stdout().lock();
@@ -40,12 +45,26 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
 
 /// Prints an item on one line, also on a terminal. Returns false after a broken pipe.
 pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
-    let text = on_one_line(json.as_str());
-    if io::stdout().is_terminal() && prompt_printer::result(&text) {
-        return Ok(true);
+    item_above(json, prompt_printer::output)
+}
+
+/// Prints a message from the server like an item. A prompt drops it if the terminal is too slow, because a server may
+/// send any number of messages.
+pub(crate) fn message_item(json: &RawJson) -> Result<bool, CommandError> {
+    item_above(json, prompt_printer::message)
+}
+
+/// Prints JSON on one line. `above_prompt` prints it if there is a prompt, and returns false if there is none.
+fn item_above(json: &RawJson, above_prompt: fn(&str) -> bool) -> Result<bool, CommandError> {
+    let mut text = on_one_line(json.as_str());
+    if io::stdout().is_terminal() {
+        text = escaped(&text);
+        if above_prompt(&text) {
+            return Ok(true);
+        }
     }
     let mut stdout = io::stdout().lock();
-    let text = text + "\n";
+    text.push('\n');
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -57,10 +76,18 @@ pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
 
 /// Prints one line on stderr. Errors are ignored, since there is no other way to report them.
 pub(crate) fn note(text: &str) {
-    if io::stderr().is_terminal() && prompt_printer::note(text) {
+    if io::stderr().is_terminal() && prompt_printer::output(text) {
         return;
     }
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints a message from the server, or one that was sent to it, as a line on stderr. A prompt drops it if the terminal
+/// is too slow.
+pub(crate) fn message(text: &str) {
+    if !(io::stderr().is_terminal() && prompt_printer::message(text)) {
+        note(text);
+    }
 }
 
 /// Prints on stderr without a newline.
@@ -183,14 +210,18 @@ fn style_of(scalar: &str, is_name: bool) -> &'static str {
     }
 }
 
-/// Escapes U+007F to U+009F. JSON allows them unescaped, and terminals execute them.
-fn escaped(scalar: &str) -> String {
-    let mut out = String::with_capacity(scalar.len());
-    for c in scalar.chars() {
-        if c.is_control() {
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
-        } else {
-            out.push(c);
+/// Escapes U+007F to U+009F in JSON. JSON allows them unescaped, and terminals execute them. Between tokens, JSON allows
+/// carriage returns, which could hide a text on a terminal: they are removed.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => {}
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
         }
     }
     out
@@ -283,5 +314,6 @@ mod tests {
     fn control_characters_of_a_peer_are_escaped() {
         assert_eq!(visible("a\x1b[2J\u{9b}b\nc"), "a\\u{1b}[2J\\u{9b}b\nc");
         assert_eq!(pretty("\"\u{9b}2J\u{7f}\"", false), r#""\u009b2J\u007f""#);
+        assert_eq!(escaped("[\"\u{9b}\",\r\n\t1]"), "[\"\\u009b\",\n\t1]");
     }
 }

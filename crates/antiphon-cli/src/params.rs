@@ -133,8 +133,9 @@ fn param(text: &str) -> Result<TypedParam<'_>, CommandError> {
         return match RawJson::parse(json.to_owned()) {
             Ok(json) => Ok(TypedParam::Named(name, json)),
             Err(fault) => {
-                let what = format!("param `{name}`: `{json}` is not JSON: {fault}");
-                Err(CommandError::usage(what).hint(format!("{name}={json} sends it as a String")))
+                // Without the value, which may be a password.
+                let what = format!("the value of param `{name}` is not JSON: {fault}");
+                Err(CommandError::usage(what).hint(format!("`{name}=TEXT` sends a String")))
             }
         };
     }

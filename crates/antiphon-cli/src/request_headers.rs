@@ -16,8 +16,7 @@ pub(crate) struct RequestHeaders {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Authenticate as this user, or with the first line of a file, such as the cookie of a Bitcoin
     /// node
-    #[arg(short, long, env = "ANTIPHON_USER", hide_env_values = true)]
-    #[arg(value_name = "USER:PASSWORD|@FILE")]
+    #[arg(short, long, value_name = "USER:PASSWORD|@FILE")]
     user: Option<Secret>,
 }
 
@@ -26,11 +25,23 @@ impl RequestHeaders {
         self.headers.is_empty() && self.user.is_none()
     }
 
-    /// Returns all headers. An `Authorization` of `-H` follows that of `--user`.
+    /// Returns all headers.
     pub(crate) fn read(&self) -> Result<Vec<(HeaderName, HeaderValue)>, CommandError> {
-        let basic = self.user.as_ref().map(basic).transpose()?;
-        let basic = basic.map(|value| (AUTHORIZATION, value));
-        Ok(basic.into_iter().chain(self.headers.iter().cloned()).collect())
+        let Some(user) = &self.user else { return Ok(self.headers.clone()) };
+        self.check_credentials("--user")?;
+        let basic = (AUTHORIZATION, basic(user)?);
+        Ok(std::iter::once(basic).chain(self.headers.iter().cloned()).collect())
+    }
+
+    /// Fails if `-H` sends an `Authorization` header beside that of a flag. A request has only one.
+    pub(crate) fn check_credentials(&self, flag: &str) -> Result<(), CommandError> {
+        match self.headers.iter().any(|(name, _)| name == AUTHORIZATION) {
+            false => Ok(()),
+            true => Err(CommandError::usage(format!(
+                "{flag} and -H 'Authorization: ...' cannot be combined"
+            ))
+            .hint("a request has one Authorization header; remove one of the flags")),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl FromStr for Secret {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("an empty secret would admit every client".to_owned()),
+            "" => Err("the secret is empty".to_owned()),
             text => Ok(Self(text.to_owned())),
         }
     }

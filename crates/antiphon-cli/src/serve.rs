@@ -163,22 +163,32 @@ fn announce(endpoints: &[&Endpoint], certificate: Option<&ServerCertificate>) {
 
 const TRY: &str = r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#;
 
-/// SIGINT (Ctrl-C) and SIGTERM.
+/// The signals that end a server: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (its terminal is closed).
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// `None` under `nohup`.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
     fn new() -> io::Result<Self> {
+        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
         let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
     async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hung_up => {}
         }
     }
 
@@ -189,4 +199,14 @@ impl Signals {
         let _ = stop.send(());
         self.next().await;
     }
+}
+
+/// Returns whether the parent process has set SIGHUP to be ignored, as `nohup` does. A handler would end the server
+/// nevertheless. Systems without `/proc` do not tell.
+fn ignores_hangup() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & HANGUP != 0)
 }

@@ -63,24 +63,24 @@ fn read_file(path: &Path) -> Result<Vec<Rule>, CommandError> {
 pub(crate) struct Answers {
     rules: Arc<RwLock<Vec<Rule>>>,
     /// Whether the user answers calls without a matching rule.
-    pub(crate) by_hand: Option<Sender<Question>>,
+    pub(crate) by_hand: Option<Sender<UnansweredCall>>,
 }
 
 /// A call that waits for the user's answer.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct UnansweredCall {
     pub(crate) method: String,
     pub(crate) reply: oneshot::Sender<Outcome>,
 }
 
 impl Answers {
-    /// Whether every call gets the error -32601.
+    /// Returns whether there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a call of this method may get a result.
-    pub(crate) fn covers(&self, method: &str) -> bool {
+    /// Returns whether a call of this method may get a result.
+    pub(crate) fn has_result_for(&self, method: &str) -> bool {
         self.by_rule(method, None).map_or(self.by_hand.is_some(), |answer| answer.is_ok())
     }
 
@@ -98,29 +98,29 @@ impl Answers {
     /// Queues a call for the user. Returns `None` without `--ask`, or if too many calls wait.
     fn ask(&self, method: &str) -> Option<oneshot::Receiver<Outcome>> {
         let (reply, answer) = oneshot::channel();
-        let question = Question { method: method.to_owned(), reply };
-        self.by_hand.as_ref()?.try_send(question).ok()?;
+        let call = UnansweredCall { method: method.to_owned(), reply };
+        self.by_hand.as_ref()?.try_send(call).ok()?;
         Some(answer)
     }
 }
 
 /// A message from the server.
-pub(crate) type Incoming<'a> = (&'a Invocation, Reaction<'a>);
+pub(crate) type Incoming<'a> = (&'a Invocation, AnswerStatus<'a>);
 
-/// The answer to a message from the server.
+/// The status of the answer to a message from the server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reaction<'a> {
+pub(crate) enum AnswerStatus<'a> {
     /// A notification gets no answer.
-    None,
+    NotNeeded,
     Answered(&'a Outcome),
     /// The call waits for the user's answer.
-    Asked,
+    Awaited,
 }
 
 /// The callbacks of a command for messages from the server.
 pub(crate) struct Listener {
     pub(crate) observe: Observer,
-    pub(crate) by_hand: Option<Sender<Question>>,
+    pub(crate) by_hand: Option<Sender<UnansweredCall>>,
 }
 
 /// A function that observes every message from the server.
@@ -135,9 +135,9 @@ pub(crate) struct AnsweringHandler {
 }
 
 impl AnsweringHandler {
-    fn see(&self, message: &Invocation, reaction: Reaction<'_>) {
+    fn see(&self, message: &Invocation, status: AnswerStatus<'_>) {
         if let Some(observe) = &self.observe {
-            observe((message, reaction));
+            observe((message, status));
         }
         self.inbox.push(message);
     }
@@ -150,19 +150,19 @@ impl Handler for AnsweringHandler {
             Some(outcome) => outcome,
             None => match self.answers.ask(method) {
                 Some(answer) => {
-                    self.see(&call, Reaction::Asked);
+                    self.see(&call, AnswerStatus::Awaited);
                     let none = |_| Err(ErrorObject::method_not_found());
                     return Box::pin(async move { answer.await.unwrap_or_else(none) });
                 }
                 None => Err(ErrorObject::method_not_found()),
             },
         };
-        self.see(&call, Reaction::Answered(&outcome));
+        self.see(&call, AnswerStatus::Answered(&outcome));
         Box::pin(std::future::ready(outcome))
     }
 
     fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        self.see(&notification, Reaction::None);
+        self.see(&notification, AnswerStatus::NotNeeded);
         Box::pin(std::future::ready(()))
     }
 }

@@ -41,22 +41,19 @@ impl Rule {
             return Err(format!("`{text}` has no method; {REMEDY}"));
         }
         let answer = match rest.starts_with('=') {
-            true => Answer::Result(RawJson::parse(value.to_owned()).map_err(|fault| {
-                format!(
-                    "the result for `{method}` is not JSON: {fault}; quote a String: '\"text\"'"
-                )
-            })?),
-            false => Answer::Error(error(value).ok_or_else(|| {
-                format!("`{value}` does not start with an error code, such as {method}!-32601")
-            })?),
+            true => result(value).map(Answer::Result),
+            false => error(value).map(Answer::Error),
         };
+        let answer = answer.map_err(|fault| format!("the rule for `{method}`: {fault}"))?;
         Ok(Self { method: Cow::Owned(method.to_owned()), answer })
     }
 
     /// Parses `JSON` or `!CODE MESSAGE`, the answer without a method.
     pub(crate) fn parse_answer(text: &str) -> Result<Outcome, String> {
-        let sign = if text.starts_with('!') { "" } else { "=" };
-        Self::parse(&format!("reply{sign}{text}")).map(|rule| rule.answer(None))
+        match text.strip_prefix('!') {
+            None => result(text).map(Ok),
+            Some(text) => error(text.trim()).map(Err),
+        }
     }
 
     pub(crate) fn fits(&self, method: &str) -> bool {
@@ -75,13 +72,25 @@ impl Rule {
     }
 }
 
-fn error(text: &str) -> Option<ErrorObject> {
+/// Parses the result of an answer.
+fn result(text: &str) -> Result<RawJson, String> {
+    RawJson::parse(text.to_owned())
+        .map_err(|fault| format!("the result is not JSON: {fault}; write a String as \"text\""))
+}
+
+/// Parses the error of an answer, after the `!`.
+fn error(text: &str) -> Result<ErrorObject, String> {
     let (code, message) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let code = code.parse().map_err(|_| {
+        format!(
+            "`{code}` is not an error code; write a whole number after the `!`, such as !-32601"
+        )
+    })?;
     let message = match message.trim() {
-        "" => "Refused by a rule of antiphon".to_owned(),
-        message => message.to_owned(),
+        "" => "rejected by the client",
+        message => message,
     };
-    Some(ErrorObject::new(code.parse().ok()?, message))
+    Ok(ErrorObject::new(code, message.to_owned()))
 }
 
 fn null_per_item(params: Option<&Params>) -> RawJson {
@@ -113,9 +122,20 @@ mod tests {
         assert_eq!(answer("a/b=[1.50, null]", None), "[1.50, null]");
         assert_eq!(answer("a = \"x=y\"", None), "\"x=y\"");
         assert_eq!(answer("a!-32000 not now", None), "-32000 not now");
-        assert_eq!(answer("a!7", None), "7 Refused by a rule of antiphon");
+        assert_eq!(answer("a!7", None), "7 rejected by the client");
         for bad in ["a", "=1", "a=", "a=text", "a!", "a!text", ""] {
             assert!(Rule::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_an_answer_names_a_remedy_for_rules_and_for_reply() {
+        for (text, remedy) in [("text", "write a String as \"text\""), ("!no", "such as !-32601")] {
+            let fault = Rule::parse_answer(text).unwrap_err();
+            assert!(fault.contains(remedy), "{fault}");
+            let sign = if text.starts_with('!') { "" } else { "=" };
+            let of_rule = Rule::parse(&format!("a/b{sign}{text}")).unwrap_err();
+            assert_eq!(of_rule, format!("the rule for `a/b`: {fault}"));
         }
     }
 

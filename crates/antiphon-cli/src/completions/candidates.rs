@@ -1,6 +1,6 @@
 //! Dynamic completion: methods and params from the OpenRPC document of the endpoint on the line.
 //!
-//! It takes at most [`PATIENCE`], reports no errors and starts no process.
+//! It takes at most [`PATIENCE`], reports no errors, starts no process, and runs no line of `--init`.
 
 use antiphon::openrpc::{Content, Document, Method};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
@@ -63,7 +63,7 @@ impl Completion {
             "notify" | "subscribe" => SchemaArgs::default(),
             _ => SchemaArgs::from_arg_matches(matches).ok()?,
         };
-        let connect = ConnectArgs::from_arg_matches(matches).ok()?.quiet();
+        let connect = ConnectArgs::from_arg_matches(matches).ok()?.for_completion();
         Some(Self { connect, schema, command: command.to_owned(), method, typed, prefix })
     }
 

@@ -30,15 +30,15 @@ impl TextDocument {
     }
 }
 
-/// A place in a file: `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`.
+/// A file, and perhaps a position in it: `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FilePosition {
     pub(crate) file: PathBuf,
     /// Line and column, from 1.
     position: Option<(usize, usize)>,
 }
 
-impl Place {
+impl FilePosition {
     /// Parses the value of `--at`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (rest, last) = split_number(text);
@@ -157,7 +157,7 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("zig", &["zig"]),
 ];
 
-/// Returns the language of a file. An unknown extension is its own language.
+/// Returns the language identifier of a file. An unknown extension is the identifier itself.
 fn language(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match &*name {
@@ -180,21 +180,25 @@ mod tests {
     }
 
     fn position(place: &str, text: &str) -> Result<Option<Value>, CommandError> {
-        Place::parse(place).unwrap().position(&document(text))
+        FilePosition::parse(place).unwrap().position(&document(text))
     }
 
     #[test]
-    fn a_place_has_a_file_and_perhaps_a_line_and_a_column() {
+    fn a_file_position_has_a_file_and_perhaps_a_line_and_a_column() {
         for (text, file, position) in [
             ("a.c", "a.c", None),
             ("a.c:3", "a.c", Some((3, 1))),
             ("dir:x/a.c:3:5", "dir:x/a.c", Some((3, 5))),
             ("a:b", "a:b", None),
         ] {
-            assert_eq!(Place::parse(text), Ok(Place { file: file.into(), position }), "{text}");
+            assert_eq!(
+                FilePosition::parse(text),
+                Ok(FilePosition { file: file.into(), position }),
+                "{text}"
+            );
         }
         for text in ["a.c:0:1", "a.c:1:0", ":3:5", ""] {
-            assert!(Place::parse(text).is_err(), "{text}");
+            assert!(FilePosition::parse(text).is_err(), "{text}");
         }
     }
 

@@ -14,7 +14,8 @@ use super::document::{TextDocument, file_uri, folder};
 use super::params;
 use crate::exit::CommandError;
 
-/// The time limit of `shutdown`. If the server does not respond, the connection is closed without a response.
+/// The time limit of `shutdown`. If the server does not respond, the connection is closed
+/// without `exit`.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The params of `initialize`.
@@ -23,7 +24,8 @@ pub(super) fn initialize_params(
     endpoint: &Endpoint,
     options: Option<&RawJson>,
 ) -> Result<Params, CommandError> {
-    // `processId` is the process that started the server. A server that was not started here must not end with it.
+    // `processId` must be the process that started the server, because the server exits when that process ends. So it
+    // is sent only to a child process.
     let is_child = matches!(endpoint, Endpoint::Exec { .. });
     let initialize = Initialize {
         process_id: is_child.then(std::process::id),
@@ -33,7 +35,7 @@ pub(super) fn initialize_params(
         capabilities: capabilities(),
         initialization_options: options,
     };
-    params(&initialize)
+    params("initialize", &initialize)
 }
 
 /// The params as a struct, so the text of the user's options is sent unchanged.
@@ -80,12 +82,12 @@ pub(super) fn refused(error: CallError) -> CommandError {
     if is_unknown { failure.hint("is it a language server?") } else { failure }
 }
 
-pub(super) async fn say_initialized(client: &Client) -> Result<(), CallError> {
+pub(super) async fn send_initialized(client: &Client) -> Result<(), CallError> {
     let params = Params::parse("{}").ok();
     client.caller().post(Invocation::new("initialized", params)).await
 }
 
-/// Ends the session, as far as the server cooperates.
+/// Sends `shutdown` and `exit`. Ignores failures.
 pub(super) async fn shut_down(client: &Client) {
     let shutdown = client.caller().send(Invocation::new("shutdown", None));
     if let Ok(Ok(_)) = timeout(SHUTDOWN_TIMEOUT, shutdown).await {
@@ -125,7 +127,7 @@ impl OpenDocuments {
             let changed = json!({ "textDocument": identifier, "contentChanges": changes });
             ("textDocument/didChange", changed)
         };
-        client.caller().post(Invocation::new(method, Some(params(&sent)?))).await?;
+        client.caller().post(Invocation::new(method, Some(params(method, &sent)?))).await?;
         self.open.insert(uri.clone(), (version, text.clone()));
         Ok(identifier)
     }

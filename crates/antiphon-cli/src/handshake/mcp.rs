@@ -15,7 +15,8 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 /// The error code for an unsupported version, since MCP 2026-07-28.
 const UNSUPPORTED_VERSION: Code = Code(-32022);
 
-/// The params of `initialize`. A capability is declared if there is an answer to its requests.
+/// The params of `initialize`. A rule with a result for its request, or `--ask`, declares a
+/// capability.
 pub(super) fn initialize_params(answers: &Answers) -> Result<Params, CommandError> {
     let mut capabilities = Map::new();
     for (method, capability) in [
@@ -23,15 +24,16 @@ pub(super) fn initialize_params(answers: &Answers) -> Result<Params, CommandErro
         ("sampling/createMessage", "sampling"),
         ("elicitation/create", "elicitation"),
     ] {
-        if answers.covers(method) {
+        if answers.has_result_for(method) {
             capabilities.insert(capability.to_owned(), json!({}));
         }
     }
-    params(&json!({
+    let initialize = json!({
         "protocolVersion": VERSIONS[0],
         "capabilities": capabilities,
         "clientInfo": super::client_info(),
-    }))
+    });
+    params("initialize", &initialize)
 }
 
 /// Checks the version that the server has chosen, and completes the handshake.

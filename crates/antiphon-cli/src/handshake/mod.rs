@@ -56,14 +56,36 @@ impl HandshakeArgs {
         !self.init.is_empty()
     }
 
-    /// Begins a session on a new connection.
-    pub(crate) async fn begin(
+    /// Returns the part of the handshake that a new connection would not repeat after a reconnect.
+    pub(crate) fn not_repeated(
+        &self,
+        endpoint: &Endpoint,
+        dialect: Option<DialectName>,
+    ) -> Option<&'static str> {
+        match dialect {
+            _ if !self.init.is_empty() => Some("the lines of --init"),
+            _ if !self.open.is_empty() => Some("the documents of --open"),
+            _ if !self.does_handshake(endpoint) => None,
+            Some(DialectName::Lsp) => Some("the handshake of --dialect lsp"),
+            Some(DialectName::Mcp) => Some("the handshake of --dialect mcp"),
+            _ => None,
+        }
+    }
+
+    /// Returns the flags without the documents of `--open` and the lines of `--init`.
+    pub(crate) fn without_open_and_init(self) -> Self {
+        Self { open: Vec::new(), init: Vec::new(), ..self }
+    }
+
+    /// Prepares a new connection for the first call: does the handshake, opens the documents of `--open` and runs the
+    /// lines of `--init`.
+    pub(crate) async fn prepare(
         &self,
         connection: &mut OpenConnection,
         endpoint: &Endpoint,
     ) -> Result<(), CommandError> {
         let OpenConnection { client, answers, dialect, .. } = &*connection;
-        if self.shakes_hands(endpoint) {
+        if self.does_handshake(endpoint) {
             connection.initialized = match dialect {
                 Some(DialectName::Lsp) => Some(self.initialize_lsp(client, endpoint).await?),
                 Some(DialectName::Mcp) => Some(initialize_mcp(client, answers).await?),
@@ -83,12 +105,12 @@ impl HandshakeArgs {
         endpoint: &Endpoint,
         dialect: Option<DialectName>,
     ) {
-        if self.shakes_hands(endpoint) && dialect == Some(DialectName::Lsp) {
+        if self.does_handshake(endpoint) && dialect == Some(DialectName::Lsp) {
             lsp::shut_down(client).await;
         }
     }
 
-    fn shakes_hands(&self, endpoint: &Endpoint) -> bool {
+    fn does_handshake(&self, endpoint: &Endpoint) -> bool {
         !self.no_init && !matches!(endpoint, Endpoint::Http { .. })
     }
 
@@ -102,7 +124,7 @@ impl HandshakeArgs {
         let initialize = Invocation::new("initialize", Some(params));
         let reply = client.caller().send(initialize).await;
         let result = reply.map_err(|error| about_handshake(lsp::refused(error)))?;
-        lsp::say_initialized(client).await.map_err(|error| about_handshake(error.into()))?;
+        lsp::send_initialized(client).await.map_err(|error| about_handshake(error.into()))?;
         Ok(result)
     }
 }
@@ -120,18 +142,24 @@ fn about_handshake(failure: CommandError) -> CommandError {
 }
 
 /// Fails unless the dialect is LSP.
-pub(crate) fn check_dialect(dialect: Option<DialectName>, what: &str) -> Result<(), CommandError> {
+pub(crate) fn check_dialect(dialect: Option<DialectName>) -> Result<(), CommandError> {
     if dialect == Some(DialectName::Lsp) {
         return Ok(());
     }
-    Err(CommandError::usage(format!("{what} is for language servers")).hint("add --dialect lsp"))
+    Err(CommandError::usage("only a language server can open documents").hint("add --dialect lsp"))
 }
 
 fn client_info() -> Value {
     json!({ "name": "antiphon", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn params(value: &impl serde::Serialize) -> Result<Params, CommandError> {
-    let params = Params::encode(value).ok().flatten();
-    params.ok_or_else(|| CommandError::usage("these params cannot be encoded"))
+/// Encodes the params of a method.
+fn params(method: &str, value: &impl serde::Serialize) -> Result<Params, CommandError> {
+    let fault = match Params::encode(value) {
+        Ok(Some(params)) => return Ok(params),
+        Ok(None) => "they are null".to_owned(),
+        Err(fault) => fault.to_string(),
+    };
+    Err(CommandError::usage(format!("cannot encode the params of `{method}`: {fault}"))
+        .hint("`notify` and `call` send params that you write yourself"))
 }

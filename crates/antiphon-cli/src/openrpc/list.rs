@@ -56,7 +56,9 @@ fn show(document: &Document, json: bool) -> Result<Exit, CommandError> {
         false => document.methods.iter().map(for_programs).collect(),
     };
     if !lines.is_empty() {
-        output::line(&lines.join("\n"))?;
+        // The other forms are escaped already.
+        let print = if json { output::exact } else { output::line };
+        print(&lines.join("\n"))?;
     }
     Ok(Exit::Success)
 }

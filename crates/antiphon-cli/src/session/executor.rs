@@ -95,9 +95,11 @@ async fn take(
     let Some(limit) = wait.timeout.or(limit) else { return taken.await };
     timeout(limit, taken).await.unwrap_or_else(|_| {
         let what = format!("no {method} from the server within {}", Span(limit));
-        let hint = match inbox.take_forgotten() {
+        let hint = match inbox.take_discarded() {
             0 => format!("`wait {method} 2m` waits longer; -v shows the messages"),
-            count => format!("the session forgot {count} older messages; wait for them earlier"),
+            count => format!(
+                "the session discarded {count} unread messages; move this `wait` to an earlier line"
+            ),
         };
         Err(CommandError::new(Exit::Timeout, what).hint(hint))
     })

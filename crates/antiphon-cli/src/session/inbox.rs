@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 /// The maximum number of messages.
 const MOST: usize = 1_000;
 
-/// The maximum total size of the params. The newest message is kept at any size.
+/// The maximum total size of the methods and params. The newest message is kept at any size.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The messages from the server that no `wait` has taken. Clones share the same inbox.
@@ -33,7 +33,7 @@ struct Kept {
     messages: VecDeque<Received>,
     bytes: usize,
     /// The number of discarded messages.
-    forgotten: usize,
+    discarded: usize,
 }
 
 #[derive(Debug)]
@@ -48,12 +48,13 @@ impl Inbox {
         // A copy, because the params would keep their whole frame in memory.
         let params = params.and_then(|text| RawJson::parse(Bytes::copy_from_slice(text)).ok());
         let params = params.unwrap_or(RawJson::NULL);
+        let message = Received { method: message.method.as_str().to_owned(), params };
         let mut kept = self.lock();
-        kept.bytes += params.as_bytes().len();
-        kept.messages.push_back(Received { method: message.method.as_str().to_owned(), params });
+        kept.bytes += message.bytes();
+        kept.messages.push_back(message);
         while kept.messages.len() > MOST || (kept.bytes > MOST_BYTES && kept.messages.len() > 1) {
             kept.take(0);
-            kept.forgotten += 1;
+            kept.discarded += 1;
         }
         drop(kept);
         self.0.arrival.notify_waiters();
@@ -96,8 +97,8 @@ impl Inbox {
     }
 
     /// Returns the number of messages discarded since the last call.
-    pub(super) fn take_forgotten(&self) -> usize {
-        std::mem::take(&mut self.lock().forgotten)
+    pub(super) fn take_discarded(&self) -> usize {
+        std::mem::take(&mut self.lock().discarded)
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -107,9 +108,15 @@ impl Inbox {
 
 impl Kept {
     fn take(&mut self, at: usize) -> Option<RawJson> {
-        let Received { params, .. } = self.messages.remove(at)?;
-        self.bytes -= params.as_bytes().len();
-        Some(params)
+        let message = self.messages.remove(at)?;
+        self.bytes -= message.bytes();
+        Some(message.params)
+    }
+}
+
+impl Received {
+    fn bytes(&self) -> usize {
+        self.method.len() + self.params.as_bytes().len()
     }
 }
 
@@ -140,19 +147,25 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_messages_are_forgotten() {
+    fn the_oldest_messages_are_discarded() {
         let inbox = Inbox::default();
         for number in 0..MOST + 5 {
             inbox.push(&message("a", &format!("[{number}]")));
         }
-        assert_eq!((taken(&inbox, "a").as_deref(), inbox.take_forgotten()), (Some("[5]"), 5));
+        assert_eq!((taken(&inbox, "a").as_deref(), inbox.take_discarded()), (Some("[5]"), 5));
         inbox.clear();
-        assert_eq!((taken(&inbox, "a"), inbox.take_forgotten()), (None, 0));
+        assert_eq!((taken(&inbox, "a"), inbox.take_discarded()), (None, 0));
         let large = format!("[\"{}\"]", "x".repeat(MOST_BYTES));
         inbox.push(&message("a", "[1]"));
         inbox.push(&message("a", &large));
         assert_eq!(taken(&inbox, "a").map(|params| params.as_str().len()), Some(large.len()));
         assert_eq!((taken(&inbox, "a"), inbox.lock().bytes), (None, 0));
+        // A method counts too, and a server chooses its length.
+        let name = "m".repeat(MOST_BYTES / 2);
+        for params in ["[1]", "[2]"] {
+            inbox.push(&message(&name, params));
+        }
+        assert_eq!((taken(&inbox, &name).as_deref(), inbox.lock().bytes), (Some("[2]"), 0));
     }
 
     #[tokio::test]

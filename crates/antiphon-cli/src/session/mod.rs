@@ -1,6 +1,6 @@
 //! `antiphon session`: several calls on one connection, from a script or at a prompt.
 //!
-//! `--init`, a flag of every command that connects, takes the same lines.
+//! `--init`, a flag of `call` and other commands, takes the same lines.
 
 mod executor;
 mod inbox;
@@ -22,7 +22,7 @@ use self::interactive::Interactive;
 pub(crate) use self::line::Variables;
 use self::report::{Report, SessionFormat};
 use self::script::Script;
-use crate::answers::{Incoming, Listener, Question};
+use crate::answers::{Incoming, Listener, UnansweredCall};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -86,7 +86,8 @@ Lines:
   notify METHOD [PARAM...]  send a notification
   wait METHOD [NAME=TEXT...] [TIME]
                             print the params of the next notification or call
-                            from the server; earlier messages count, each once
+                            from the server; messages that arrived earlier
+                            match too; each message is used once
   clear                     discard received messages, so `wait` ignores them
   answer METHOD=JSON        answer later calls from the server, like --answer
   reply JSON                answer the oldest waiting call by hand (--ask)
@@ -98,7 +99,8 @@ Lines:
 Words:
   'text' \"text\" \\c           quotes as in a shell; $NAME works inside \"...\"
   {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables
-  a=$NAME a:=$NAME          a param by name: as a String, as the JSON value
+  a=$NAME                   a named param, as a String
+  a:=$NAME                  a named param, as JSON
   ${NAME}.txt               a variable inside text
   # text                    a comment";
 
@@ -107,15 +109,15 @@ Output:
   Each result is one line on stdout, unless it is stored. Messages from the
   server go to stderr. With --format json, everything goes to stdout:
     {\"line\":1,\"kind\":\"result\",\"method\":\"sum\",\"result\":3}
-  The kinds are result, error, failure, notification and call. A script ends at
-  the first line that fails, with its exit code.";
+  The kinds are result, error, failure, notification and call. A script stops at
+  the first error and exits with its code, unless --keep-going is set.";
 
 fn help() -> String {
     format!("{EXAMPLES}\n\n{GRAMMAR}\n\n{OUTPUT}")
 }
 
 /// The maximum number of calls that wait for an answer by hand. Further calls get -32601.
-const MOST_QUESTIONS: usize = 16;
+const MOST_UNANSWERED: usize = 16;
 
 pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let script = args.script()?;
@@ -132,7 +134,7 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
         return Err(CommandError::usage("--ask needs a prompt, but this session runs a script")
             .hint("answer with rules instead: --answer METHOD=JSON"));
     }
-    let (by_hand, questions) = channel(MOST_QUESTIONS);
+    let (by_hand, unanswered) = channel(MOST_UNANSWERED);
     let listener = Listener {
         observe: Box::new(move |incoming: Incoming<'_>| report.incoming(incoming)),
         by_hand: args.ask.then_some(by_hand),
@@ -140,7 +142,7 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let mut connection = args.connect.connect(None, Some(listener)).await?;
     let exit = match script {
         Some(script) => args.run_script(script, &mut connection, report).await,
-        None => args.run_prompt(&mut connection, report, questions).await,
+        None => args.run_prompt(&mut connection, report, unanswered).await,
     };
     let exit = exit.unwrap_or_else(CommandError::report);
     args.connect.close(connection).await;
@@ -162,12 +164,12 @@ impl SessionArgs {
         &self,
         connection: &mut OpenConnection,
         report: Report,
-        questions: Receiver<Question>,
+        unanswered: Receiver<UnansweredCall>,
     ) -> Result<Exit, CommandError> {
         let keeps_history = !self.no_history;
         let interactive =
             Interactive { connect: &self.connect, schema: &self.schema, report, keeps_history };
-        match interactive.run(connection, questions).await? {
+        match interactive.run(connection, unanswered).await? {
             Some(exit) => Ok(exit),
             // A terminal without line editing, such as TERM=dumb.
             None => self.run_script(Script::of_stdin(), connection, report).await,
@@ -196,15 +198,15 @@ impl SessionArgs {
     }
 }
 
-/// Runs the lines of `--init`: a line each, or `@FILE`.
+/// Runs the lines of `--init`. Each value is a line, or `@FILE` with several lines.
 pub(crate) async fn run_init(
     connection: &mut OpenConnection,
     init: &[String],
 ) -> Result<(), CommandError> {
-    for text in init {
+    for (number, text) in (1..).zip(init) {
         let script = match text.strip_prefix('@') {
             Some(path) => Script::of_file(Path::new(path))?,
-            None => Script::of_line(text),
+            None => Script::of_line(number, text),
         };
         let ran = script.run_silently(connection).await;
         ran.map_err(|failure| failure.about("--init"))?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::line::Line;
 use super::script::LineOrigin;
-use crate::answers::{Incoming, Reaction};
+use crate::answers::{AnswerStatus, Incoming};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -102,18 +102,25 @@ impl Report {
     }
 
     /// Shows a message from the server.
-    pub(super) fn incoming(self, (message, reaction): Incoming<'_>) {
-        let answer = match reaction {
-            Reaction::Answered(outcome) => Some(outcome),
+    pub(super) fn incoming(self, (message, status): Incoming<'_>) {
+        let answer = match status {
+            AnswerStatus::Answered(outcome) => Some(outcome),
             _ => None,
         };
         match self.format {
-            _ if !self.shows_incoming && !matches!(reaction, Reaction::Asked) => {}
-            SessionFormat::Text => output::note(&output::dim(&text((message, reaction)))),
+            _ if !self.shows_incoming && !matches!(status, AnswerStatus::Awaited) => {}
+            SessionFormat::Text => {
+                let text = output::dim(&text((message, status)));
+                match status {
+                    // Never dropped: the user must see it, and only a few calls wait at a time.
+                    AnswerStatus::Awaited => output::note(&text),
+                    _ => output::message(&text),
+                }
+            }
             SessionFormat::Json => {
                 let entry = Entry {
-                    kind: match reaction {
-                        Reaction::None => "notification",
+                    kind: match status {
+                        AnswerStatus::NotNeeded => "notification",
                         _ => "call",
                     },
                     method: Some(message.method.as_str()),
@@ -123,7 +130,7 @@ impl Report {
                     ..Entry::default()
                 };
                 // If stdout is closed, the next result reports it.
-                let _ = print(&entry);
+                let _ = entry.encode().and_then(|json| output::message_item(&json));
             }
         }
     }
@@ -138,11 +145,15 @@ impl<'a> Entry<'a> {
             ..Self::default()
         }
     }
+
+    fn encode(&self) -> Result<RawJson, CommandError> {
+        RawJson::encode(self).map_err(|fault| CommandError::new(Exit::Protocol, fault.to_string()))
+    }
 }
 
+/// Prints the outcome of a line.
 fn print(entry: &Entry<'_>) -> Result<bool, CommandError> {
-    let json = RawJson::encode(entry);
-    output::item(&json.map_err(|fault| CommandError::new(Exit::Protocol, fault.to_string()))?)
+    output::item(&entry.encode()?)
 }
 
 fn params(message: &Invocation) -> Option<&RawJson> {
@@ -150,15 +161,15 @@ fn params(message: &Invocation) -> Option<&RawJson> {
 }
 
 /// Formats `server: METHOD PARAMS -> ANSWER`.
-fn text((message, reaction): Incoming<'_>) -> String {
+fn text((message, status): Incoming<'_>) -> String {
     let short = |text: &str| output::excerpt(&output::visible(text));
     let json = |json: &RawJson| short(&output::on_one_line(json.as_str()));
     let params = params(message).map(|params| format!(" {}", json(params))).unwrap_or_default();
-    let answer = match reaction {
-        Reaction::None => String::new(),
-        Reaction::Asked => " waits for `reply JSON` or `reply !CODE MESSAGE`".to_owned(),
-        Reaction::Answered(Ok(result)) => format!(" -> {}", json(result)),
-        Reaction::Answered(Err(error)) => {
+    let answer = match status {
+        AnswerStatus::NotNeeded => String::new(),
+        AnswerStatus::Awaited => " waits for `reply JSON` or `reply !CODE MESSAGE`".to_owned(),
+        AnswerStatus::Answered(Ok(result)) => format!(" -> {}", json(result)),
+        AnswerStatus::Answered(Err(error)) => {
             format!(" -> error {}: {}", error.code, short(&error.message))
         }
     };

@@ -47,9 +47,9 @@ impl Script {
         Self::Given((1..).map(origin).zip(lines.iter().cloned()).collect())
     }
 
-    /// Creates a script of one line. Errors name the line itself.
-    pub(super) fn of_line(text: &str) -> Self {
-        let origin = LineOrigin { number: 1, name: Some(format!("`{text}`")) };
+    /// Creates a script of one line.
+    pub(super) fn of_line(number: usize, text: &str) -> Self {
+        let origin = LineOrigin { number, name: Some(format!("line {number}")) };
         Self::Given(VecDeque::from([(origin, text.to_owned())]))
     }
 
@@ -122,18 +122,26 @@ impl Script {
         Ok(worst)
     }
 
-    /// Runs the lines without output. The first error ends the script.
+    /// Runs the lines without output. The first error ends the script. It names the number of the line and the method,
+    /// but not the line, which may contain a password.
     pub(super) async fn run_silently(
         mut self,
         connection: &mut OpenConnection,
     ) -> Result<(), CommandError> {
         while let Some((origin, text)) = self.next().await? {
-            let ran = match Line::parse(&text) {
+            let line = match Line::parse(&text) {
                 Ok(None) => continue,
-                Ok(Some(line)) => executor::run(connection, &line, None).await,
-                Err(fault) => Err(fault),
+                Ok(Some(line)) => line,
+                Err(fault) => return Err(origin.name_in(fault)),
             };
-            if let LineOutcome::Exit = ran.map_err(|failure| origin.name_in(failure))? {
+            let ran = executor::run(connection, &line, None).await;
+            let outcome = ran.map_err(|failure| {
+                origin.name_in(match line.method() {
+                    Some(method) => failure.about(&format!("`{method}`")),
+                    None => failure,
+                })
+            })?;
+            if let LineOutcome::Exit = outcome {
                 break;
             }
         }

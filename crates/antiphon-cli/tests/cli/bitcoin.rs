@@ -64,7 +64,7 @@ fn every_command_that_connects_reads_the_cookie() {
 fn the_cookie_is_removed_at_exit() {
     let scratch = Scratch::new();
     let cookie = scratch.path(".cookie");
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let server = node(&cookie);
         assert!(cookie.exists());
         server.process().signal(signal);
@@ -149,5 +149,39 @@ fn the_version_of_the_calls_can_be_set() {
         assert_eq!(ended.stdout, "[0.10000000]\n", "{ended:?}");
         let request = ended.stderr.lines().find_map(|line| line.strip_prefix("--> "));
         assert!(request.is_some_and(|text| text.starts_with(sent)), "{flags:?} {ended:?}");
+    }
+}
+
+/// A variable of the environment would also apply to endpoints without headers.
+#[test]
+fn credentials_come_only_from_the_command_line() {
+    let server = Server::start("tcp://127.0.0.1:0 http://127.0.0.1:0", "");
+    for scheme in ["tcp", "http"] {
+        let mut command = antiphon();
+        command.env("ANTIPHON_USER", "ada:hush").args(["call", "-v"]);
+        let ended = run(command.args([server.endpoint(scheme), "sum", "1"]), b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "1\n"), "{ended:?}");
+    }
+}
+
+/// Servers differ in which of two headers they read.
+#[test]
+fn a_request_has_one_authorization_header() {
+    let scratch = Scratch::new();
+    let file = scratch.path("jwt.hex");
+    fs::write(&file, "ab".repeat(32)).unwrap();
+    let secret = file.display().to_string();
+    let url = "http://127.0.0.1:1";
+    for command in [&["call", url, "a"][..], &["check", url], &["bench", url, "a"]] {
+        for (flag, value) in [("--user", "ada:hush"), ("--jwt-secret", &*secret)] {
+            if (command[0], flag) == ("bench", "--jwt-secret") {
+                continue;
+            }
+            let flags = ["-H", "authorization: Bearer x", flag, value];
+            let ended = run(antiphon().args(command).args(flags), b"");
+            assert_eq!(ended.code, Some(2), "{command:?}: {ended:?}");
+            let expected = format!("{flag} and -H 'Authorization: ...' cannot be combined");
+            assert!(ended.stderr.contains(&expected), "{command:?}: {ended:?}");
+        }
     }
 }

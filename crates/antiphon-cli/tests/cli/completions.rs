@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Scratch, Server, antiphon, run};
+use serde_json::Value;
+
+use crate::support::{FakeServer, Framing, Scratch, Server, antiphon, methods, result, run};
 
 /// The steps of bash after the tab key. Words are split at `:` and `=` too.
 const TAB: &str = r#"
@@ -125,4 +127,24 @@ fn completion_starts_no_process() {
     let endpoint = format!("exec:touch {}", trace.display());
     run(antiphon().args(["call", &endpoint, "subtract"]), b"");
     assert!(trace.exists());
+}
+
+/// The lines of `--init` may change the state of the server, such as a login.
+#[test]
+fn completion_runs_neither_init_nor_open() {
+    let scratch = Scratch::new();
+    let file = scratch.path("main.c");
+    std::fs::write(&file, "int a;").unwrap();
+    let document = r#"{"openrpc":"1.4.1","info":{"title":"t","version":"1"},
+        "methods":[{"name":"work","params":[]}]}"#;
+    let document = document.replace('\n', "");
+    let respond = move |message: &Value| match &message["method"] {
+        method if method == "rpc.discover" => result(message, &document),
+        _ => result(message, "{}"),
+    };
+    let server = FakeServer::start(Framing::Header, respond);
+    let flags = format!("--dialect lsp --open {} --init 'login ada'", file.display());
+    let line = format!("antiphon call {} {flags} wo", server.endpoint());
+    assert_eq!(completed(&line), ["work"]);
+    assert_eq!(methods(&server.record()), ["initialize", "initialized", "rpc.discover"]);
 }

@@ -245,7 +245,7 @@ fn a_wrong_flag_names_the_remedy() {
         (&["--open", "a.c"], "--dialect lsp"),
         (&["--at", "a.c:0:1"], "begin with 1"),
         (&["--answer", "a"], "METHOD=JSON"),
-        (&["--answer", "a=text"], "'\"text\"'"),
+        (&["--answer", "a=text"], "write a String as \"text\""),
         (&["--answer-file", "/nonexistent"], "cannot read /nonexistent"),
         (&["--dialect", "lsp", "--at", "a.c", "-d", "[]"], "by name"),
         (&["--dialect", "lsp", "--at", "a.c", "1"], "name all params"),

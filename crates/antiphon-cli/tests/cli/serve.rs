@@ -2,7 +2,8 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
@@ -224,4 +225,21 @@ fn unexpected_responses_are_logged_once() {
     let (_, log) = server.end();
     assert_eq!(log.matches("does not match any call").count(), 1, "{log}");
     assert!(!log.contains("SECRET"), "{log}");
+}
+
+#[test]
+fn a_server_under_nohup_outlives_its_terminal() {
+    if !Path::new("/proc/self/status").exists() {
+        return;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" serve http://127.0.0.1:0"]);
+    command.arg(antiphon().get_program()).stdin(Stdio::null());
+    let server = Server::spawn(&mut command, 1);
+    server.process().signal(Signal::HUP);
+    let called = run(antiphon().args(["call", server.endpoint("http"), "sum", "1"]), b"");
+    assert_eq!(called.stdout, "1\n");
+    server.process().signal(Signal::TERM);
+    let (code, stderr) = server.end();
+    assert_eq!((code, stderr.matches("shutting down").count()), (Some(0), 1), "{stderr}");
 }

@@ -168,3 +168,23 @@ fn ethereum_subscribes_by_the_kind() {
     let ended = run(antiphon().args(["subscribe", "tcp://127.0.0.1:1", "newHeads"]), b"");
     assert!(ended.stderr.contains("--unsubscribe NAME"), "{}", ended.stderr);
 }
+
+/// The second connection would have no login, or no handshake.
+#[test]
+fn reconnect_rejects_what_it_does_not_repeat() {
+    for (flags, named) in [
+        (&["--init", "login ada"][..], "the lines of --init"),
+        (&["--dialect", "lsp", "--no-init", "--open", "a.c"], "the documents of --open"),
+        (&["--dialect", "lsp"], "the handshake of --dialect lsp"),
+        (&["--dialect", "mcp"], "the handshake of --dialect mcp"),
+    ] {
+        let words = ["subscribe", "--reconnect", "tcp://127.0.0.1:1", "subscribe_ticks"];
+        let ended = run(antiphon().args(words).args(flags), b"");
+        assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
+        let expected = format!("--reconnect does not repeat {named}");
+        assert!(ended.stderr.contains(&expected), "{flags:?}: {ended:?}");
+    }
+    let words = ["subscribe", "--reconnect", "tcp://127.0.0.1:1", "subscribe_ticks"];
+    let ended = run(antiphon().args(words).args(["--dialect", "lsp", "--no-init"]), b"");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+}

@@ -27,8 +27,7 @@ struct Words {
 
 impl Vocabulary {
     pub(super) fn add_methods<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
-        // Text from a peer must not add a word to the line or control the terminal.
-        let plain = names.into_iter().filter(|name| is_plain(name) || name.starts_with("$/"));
+        let plain = names.into_iter().filter(|name| is_plain_method(name));
         self.write(|words| words.methods.extend(plain.map(str::to_owned)));
     }
 
@@ -46,6 +45,12 @@ impl Vocabulary {
     }
 }
 
+/// Returns whether a method is one plain word, also one that begins with `$/`. Text from a peer must not add a word to
+/// the line or control the terminal.
+fn is_plain_method(name: &str) -> bool {
+    is_plain(name.strip_prefix("$/").unwrap_or(name))
+}
+
 /// Completes the word before the cursor.
 pub(super) struct LineCompleter {
     pub(super) vocabulary: Vocabulary,
@@ -54,7 +59,8 @@ pub(super) struct LineCompleter {
 }
 
 impl LineCompleter {
-    /// Returns the candidates for the last word of a text, and their start. Returns `None` for a file.
+    /// Returns the candidates for the last word of a text, and the position of the text that they replace. Returns
+    /// `None` if the word is the name of a file.
     fn candidates(&self, text: &str) -> Option<(usize, Vec<String>)> {
         let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = text.split_at(start);
@@ -70,7 +76,9 @@ impl LineCompleter {
         let all: Vec<String> = match &*before {
             [] => COMMANDS.iter().map(|&name| name.to_owned()).chain(methods()).collect(),
             ["call" | "notify"] => methods().collect(),
-            ["wait"] => self.inbox.methods(),
+            ["wait"] => {
+                self.inbox.methods().into_iter().filter(|name| is_plain_method(name)).collect()
+            }
             ["open"] | [.., "--at"] => return None,
             ["call" | "notify", method, typed @ ..] | [method, typed @ ..] => {
                 return Some((start, words.params(method, typed, word)));
@@ -122,13 +130,17 @@ mod tests {
     #[test]
     fn the_place_decides_what_is_offered() {
         let vocabulary = Vocabulary::default();
-        vocabulary.add_methods(["eth_call", "eth_chainId", "clock", "a b", "\u{1b}[2J"]);
+        let unsafe_names = ["a b", "\u{1b}[2J", "$/\u{9b}2J", "$/a b", "$/", "w\n"];
+        vocabulary.add_methods(["eth_call", "eth_chainId", "clock", "$/setTrace"]);
+        vocabulary.add_methods(unsafe_names);
         let mut variables = Variables::default();
         let tip = r#"{"hash":"0x1","height":{"n":1},"a b":2,"list":[{"x":1}]}"#;
         variables.set("tip", RawJson::parse(tip).unwrap());
         vocabulary.set_variables(&variables);
         let inbox = Inbox::default();
-        inbox.push(&Invocation::new("window/logMessage", None));
+        for name in ["window/logMessage", "$/progress"].iter().chain(&unsafe_names) {
+            inbox.push(&Invocation::new(name, None));
+        }
         let files = FilenameCompleter::new();
         let completer = LineCompleter { vocabulary, inbox, files };
         for (text, start, expected) in [
@@ -137,13 +149,15 @@ mod tests {
             ("x = eth_ch", 4, &["eth_chainId "]),
             ("notify cl", 7, &["clock "]),
             ("call eth_ca", 5, &["eth_call "]),
-            ("wait wi", 5, &["window/logMessage "]),
+            ("wait w", 5, &["window/logMessage "]),
+            ("wait ", 5, &["$/progress ", "window/logMessage "]),
+            ("call ", 5, &["$/setTrace ", "clock ", "eth_call ", "eth_chainId "]),
             ("eth_call $t", 9, &["$tip"]),
             ("eth_call a:=$tip.h", 12, &["$tip.hash", "$tip.height"]),
             ("$tip.height.", 0, &["$tip.height.n"]),
             ("$tip.list[0].", 0, &["$tip.list[0].x"]),
             ("$other.", 0, &[]),
-            ("$/", 0, &[]),
+            ("$/", 0, &["$/setTrace "]),
         ] {
             let (at, found) = completer.candidates(text).unwrap();
             assert_eq!(

@@ -3,9 +3,9 @@
 //! It reads a line only on request. While it reads, the terminal sends no signals. So this process receives Ctrl-C as a
 //! key, and a server that is a child process does not receive it.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use rustyline::config::{Behavior, BellStyle, CompletionType, Config};
 use rustyline::error::ReadlineError;
@@ -14,8 +14,12 @@ use rustyline::{ExternalPrinter as _, Result};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completer::LineCompleter;
-use super::history;
+use super::history::{self, History};
+use super::terminal_mode::TerminalMode;
 use crate::{output, prompt_printer};
+
+/// The time limit to print the queued output at the end. The editor prints nothing while it waits for a key.
+const PRINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An action of the user at the prompt.
 #[derive(Debug)]
@@ -32,7 +36,13 @@ pub(super) struct Editor {
     /// `None` after the end.
     prompts: Option<Sender<String>>,
     inputs: UnboundedReceiver<Input>,
-    threads: Vec<thread::JoinHandle<()>>,
+    /// Whether a line is requested and not yet read.
+    is_reading: bool,
+    reader: thread::JoinHandle<()>,
+    /// Disconnected when all output is printed.
+    printing: Receiver<()>,
+    /// The mode of the terminal before the start.
+    mode: Option<TerminalMode>,
 }
 
 type LineEditor = rustyline::Editor<LineCompleter, FileHistory>;
@@ -42,15 +52,18 @@ impl Editor {
     ///
     /// # Errors
     /// Fails if the terminal cannot move its cursor.
-    pub(super) fn start(completer: LineCompleter, history: Option<PathBuf>) -> Result<Self> {
+    pub(super) fn start(completer: LineCompleter, history: History) -> Result<Self> {
+        let mode = TerminalMode::current();
         let mut editor = line_editor(completer)?;
         let mut printer = editor.create_external_printer()?;
-        if let Some(path) = &history {
+        if let Some(path) = &history.file {
             // Before the first session, the file does not exist.
             let _ = editor.load_history(path);
         }
         let texts = prompt_printer::install();
-        let printing = thread::spawn(move || {
+        let (prints, printing) = channel();
+        thread::spawn(move || {
+            let _prints = prints;
             for text in texts {
                 // It fails only if the terminal is gone.
                 let _ = printer.print(text + "\n");
@@ -58,35 +71,42 @@ impl Editor {
         });
         let (prompts, asked) = channel::<String>();
         let (sender, inputs) = unbounded_channel();
-        let reading = thread::spawn(move || {
+        let reader = thread::spawn(move || {
             for prompt in asked {
-                if !read(&mut editor, &prompt, history.as_ref(), &sender) {
+                if !read(&mut editor, &prompt, &history, &sender) {
                     break;
                 }
             }
         });
-        Ok(Self { prompts: Some(prompts), inputs, threads: vec![reading, printing] })
+        Ok(Self { prompts: Some(prompts), inputs, is_reading: false, reader, printing, mode })
     }
 
-    /// Shows a prompt and reads a line.
-    pub(super) fn ask(&self, prompt: &str) {
-        if let Some(prompts) = &self.prompts {
-            // It fails only after the end of the terminal, which `next` reports.
+    /// Shows a prompt and reads a line, unless one is already requested. Returns the action of the user.
+    ///
+    /// # Cancel safety
+    /// The line stays requested, and the next call returns it.
+    pub(super) async fn next(&mut self, prompt: &str) -> Input {
+        if let Some(prompts) = self.prompts.as_ref().filter(|_| !self.is_reading) {
+            self.is_reading = true;
+            // It fails only after the end of the terminal, which `recv` reports.
             let _ = prompts.send(prompt.to_owned());
         }
+        let input = self.inputs.recv().await.unwrap_or(Input::End);
+        self.is_reading = false;
+        input
     }
 
-    /// Returns the action of the user. One action follows each `ask`.
-    pub(super) async fn next(&mut self) -> Input {
-        self.inputs.recv().await.unwrap_or(Input::End)
-    }
-
-    /// Prints the queued output and restores the terminal. Must not be called while a line is requested.
+    /// Prints the queued output and restores the terminal.
     pub(super) fn end(mut self) {
         self.prompts = None;
         prompt_printer::remove();
-        for thread in self.threads {
-            let _ = thread.join();
+        if self.is_reading {
+            // The reader waits for a key, so it cannot be joined.
+            let _ = self.printing.recv_timeout(PRINT_TIMEOUT);
+            self.mode.into_iter().for_each(TerminalMode::restore);
+        } else {
+            let _ = self.printing.recv();
+            let _ = self.reader.join();
         }
     }
 }
@@ -109,7 +129,7 @@ fn line_editor(completer: LineCompleter) -> Result<LineEditor> {
 fn read(
     editor: &mut LineEditor,
     prompt: &str,
-    history: Option<&PathBuf>,
+    history: &History,
     inputs: &UnboundedSender<Input>,
 ) -> bool {
     let input = match editor.readline(prompt) {
@@ -125,9 +145,9 @@ fn read(
 }
 
 /// Saves a line to the history at once, so no line is lost if the session is killed.
-fn remember(editor: &mut LineEditor, line: &str, history: Option<&PathBuf>) {
-    let is_added = editor.add_history_entry(line).unwrap_or(false);
-    if let Some(path) = history.filter(|_| is_added)
+fn remember(editor: &mut LineEditor, line: &str, history: &History) {
+    let is_added = history.accepts(line) && editor.add_history_entry(line).unwrap_or(false);
+    if let Some(path) = history.file.as_ref().filter(|_| is_added)
         && let Err(error) = editor.append_history(path)
     {
         let name = path.display();

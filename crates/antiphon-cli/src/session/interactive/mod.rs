@@ -7,6 +7,7 @@ mod completer;
 mod editor;
 mod history;
 mod names;
+mod terminal_mode;
 
 use std::collections::VecDeque;
 
@@ -17,11 +18,12 @@ use tokio::time::{Duration, timeout};
 
 use self::completer::{LineCompleter, Vocabulary};
 use self::editor::{Editor, Input};
+use self::history::History;
 use super::executor;
 use super::line::Line;
 use super::report::Report;
 use super::script::{LineEnd, LineOrigin, run_line};
-use crate::answers::{Question, Rule};
+use crate::answers::{Rule, UnansweredCall};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -46,7 +48,7 @@ impl Interactive<'_> {
     pub(super) async fn run(
         &self,
         connection: &mut OpenConnection,
-        questions: Receiver<Question>,
+        unanswered: Receiver<UnansweredCall>,
     ) -> Result<Option<Exit>, CommandError> {
         let vocabulary = Vocabulary::default();
         let methods = names::methods(connection.dialect, connection.initialized.as_ref());
@@ -57,13 +59,13 @@ impl Interactive<'_> {
             inbox: connection.inbox.clone(),
             files: FilenameCompleter::new(),
         };
-        let history = self.keeps_history.then(history::file).flatten();
+        let history = History::new(self.keeps_history, connection.dialect);
         let Ok(editor) = Editor::start(completer, history) else { return Ok(None) };
         match document {
             Some(document) => vocabulary.set_document(document),
             None => discover(connection, &vocabulary),
         }
-        let mut prompt = Prompt::new(editor, questions);
+        let mut prompt = Prompt::new(editor, unanswered);
         let exit = self.run_lines(connection, &mut prompt, &vocabulary).await;
         prompt.editor.end();
         exit.map(Some)
@@ -142,17 +144,15 @@ fn is_exit(line: &str) -> bool {
 struct Prompt {
     editor: Editor,
     typed_ahead: VecDeque<Input>,
-    /// Whether the editor reads a line.
-    is_asked: bool,
     /// Whether `exit` was typed, after which no line is read.
     is_last: bool,
     /// The calls from the server that wait for the user's answer. Without `--ask`, there are none.
-    questions: Receiver<Question>,
+    unanswered: Receiver<UnansweredCall>,
 }
 
 impl Prompt {
-    fn new(editor: Editor, questions: Receiver<Question>) -> Self {
-        Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false, questions }
+    fn new(editor: Editor, unanswered: Receiver<UnansweredCall>) -> Self {
+        Self { editor, typed_ahead: VecDeque::new(), is_last: false, unanswered }
     }
 
     /// Returns the next line; `None` after the last one.
@@ -197,13 +197,7 @@ impl Prompt {
             // While the last line runs, only a signal can cancel it.
             std::future::pending::<()>().await;
         }
-        if !self.is_asked {
-            self.is_asked = true;
-            self.editor.ask(PROMPT);
-        }
-        let input = self.editor.next().await;
-        self.is_asked = false;
-        input
+        self.editor.next(PROMPT).await
     }
 
     /// Queues the lines of an input. A paste may contain several lines.
@@ -216,7 +210,7 @@ impl Prompt {
         for line in text.lines() {
             match line.trim().strip_prefix("reply ") {
                 // Handled at once, because the running call may wait for this answer.
-                Some(answer) if !self.questions.is_closed() => match self.reply(answer.trim()) {
+                Some(answer) if !self.unanswered.is_closed() => match self.reply(answer.trim()) {
                     Ok(method) => note(&format!("{} is answered", output::visible(&method))),
                     Err(failure) => _ = failure.report(),
                 },
@@ -228,10 +222,10 @@ impl Prompt {
     /// Answers the oldest waiting call, and returns its method.
     fn reply(&mut self, answer: &str) -> Result<String, CommandError> {
         let outcome = Rule::parse_answer(answer).map_err(CommandError::usage)?;
-        while let Ok(question) = self.questions.try_recv() {
+        while let Ok(call) = self.unanswered.try_recv() {
             // It fails if the server no longer waits.
-            if question.reply.send(outcome.clone()).is_ok() {
-                return Ok(question.method);
+            if call.reply.send(outcome.clone()).is_ok() {
+                return Ok(call.method);
             }
         }
         Err(CommandError::usage("no call of the server waits for an answer"))

@@ -13,7 +13,7 @@ pub(super) use self::wait::WaitWords;
 use self::word::Word;
 use crate::answers::Rule;
 use crate::exit::CommandError;
-use crate::handshake::document::Place;
+use crate::handshake::document::FilePosition;
 use crate::open_connection::OpenConnection;
 use crate::params::ParamArgs;
 
@@ -86,8 +86,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the result is printed. A stored result is not printed, nor is the identifier of a document,
-    /// which does not come from the server.
+    /// Returns whether the result is printed. A stored result is not printed. The identifier of a document is not
+    /// printed either, because it does not come from the server.
     pub(super) fn prints(&self) -> bool {
         self.variable.is_none() && !matches!(self.step, Step::Open(_))
     }
@@ -114,7 +114,9 @@ fn variable_name(word: &Word) -> Result<String, CommandError> {
             "`{}` is not the name of a variable",
             name.unwrap_or_default()
         ))
-        .hint("use letters, digits and `_`, as in `tip = METHOD`; quote an = that is a param")),
+        .hint(
+            "use letters, digits and `_`, as in `tip = METHOD`; to send `=` as a param, write '='",
+        )),
     }
 }
 
@@ -211,7 +213,12 @@ impl CallWords {
                     continue;
                 }
             };
-            let missing = || missing(&flag.unwrap_or_default(), "a value");
+            let usage =
+                if flag.as_deref() == Some("--at") { "--at FILE:LINE:COLUMN" } else { "-d JSON" };
+            let missing = || {
+                CommandError::usage(format!("`{}` has no value", flag.unwrap_or_default()))
+                    .hint(format!("write `{usage}`"))
+            };
             *value = Some(words.next().ok_or_else(missing)?);
         }
         if call.data.is_some() && !call.params.is_empty() {
@@ -238,10 +245,10 @@ impl CallWords {
         let params = match &self.at {
             None => params.read()?,
             Some(at) => {
-                let place = Place::parse(&at.text(variables)?).map_err(CommandError::usage)?;
+                let at = FilePosition::parse(&at.text(variables)?).map_err(CommandError::usage)?;
                 // An invalid param is reported before the document is opened.
                 params.read_after(&[("textDocument", Value::Null)])?;
-                Some(params.read_after(&connection.params_at(&place).await?)?)
+                Some(params.read_after(&connection.params_at(&at).await?)?)
             }
         };
         Ok(Invocation::new(&self.method, params))
@@ -316,7 +323,10 @@ mod tests {
             ("wait", "wait METHOD"),
             ("$x 1", "prints a variable"),
             ("sum --raw", "`-- --raw` sends it"),
-            ("sum -d", "`-d` needs a value"),
+            ("sum -d", "write `-d JSON`"),
+            ("sum --data", "`--data` has no value"),
+            ("sum --at", "write `--at FILE:LINE:COLUMN`"),
+            ("a-b = sum", "to send `=` as a param, write '='"),
             ("sum 1 -d [2]", "cannot be combined"),
         ] {
             let fault = format!("{:?}", Line::parse(text).unwrap_err());

@@ -38,14 +38,28 @@ impl WaitWords {
 
     /// Returns the members that the params must have.
     pub(crate) fn members(&self, variables: &Variables) -> Result<Members, CommandError> {
-        let words = self.members.iter().map(|word| word.param(variables));
-        let params = ParamArgs::new(words.collect::<Result<_, _>>()?, None).read()?;
-        let Some(params) = params.map(Params::into_json) else { return Ok(Members::default()) };
-        params.decode().map(Members).map_err(|_| {
-            CommandError::usage(format!("{params} does not name a member of the params"))
-                .hint("use name=text or name:=json, and at most one time limit, such as 10s")
-        })
+        let mut members = BTreeMap::new();
+        for word in &self.members {
+            let text = word.param(variables)?;
+            let (name, value) = condition(&text)?;
+            if members.insert(name, value).is_some() {
+                let what = format!("`{text}` is a second condition for the same member");
+                return Err(CommandError::usage(what).hint("a member has one value; remove one"));
+            }
+        }
+        Ok(Members(members))
     }
+}
+
+/// Parses `name=text` or `name:=json`.
+fn condition(text: &str) -> Result<(String, RawJson), CommandError> {
+    let params = ParamArgs::new(vec![text.to_owned()], None).read()?.map(Params::into_json);
+    let member = params.and_then(|params| params.decode::<BTreeMap<String, RawJson>>().ok());
+    member.and_then(|mut member| member.pop_first()).ok_or_else(|| {
+        CommandError::usage(format!("`{text}` is not a condition of `wait`")).hint(
+            "a condition is name=text or name:=json; `wait` takes one time limit, such as 10s",
+        )
+    })
 }
 
 /// The expected members of params, by name. A dot selects a nested member: `value.kind`.
@@ -109,9 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn a_word_without_a_name_is_an_error() {
-        for text in ["m 1x", "m [1]", "m 3s 4s", "m 3parsecs"] {
-            assert!(members(text).is_err(), "{text}");
+    fn a_word_that_is_no_condition_is_an_error() {
+        for (text, named) in [
+            ("m 1x", "`1x`"),
+            ("m a=b 1x", "`1x`"),
+            ("m [1]", "`[1]`"),
+            ("m 3s 4s", "`4s`"),
+            ("m 3parsecs", "`3parsecs`"),
+        ] {
+            let fault = format!("{:?}", members(text).unwrap_err());
+            assert!(fault.contains(&format!("{named} is not a condition")), "{text}: {fault}");
         }
+        assert!(members("m a=b a=c").is_err());
     }
 }

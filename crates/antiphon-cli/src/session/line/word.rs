@@ -35,7 +35,7 @@ enum ValueForm {
 }
 
 impl Word {
-    /// Returns the text of a word without variables.
+    /// Returns the text if the word contains no variable.
     pub(super) fn plain(&self) -> Option<String> {
         let texts = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),
@@ -44,7 +44,7 @@ impl Word {
         texts.collect()
     }
 
-    /// Returns the text of a word without variables and quotes.
+    /// Returns the text if the word contains neither a variable nor quotes.
     pub(super) fn bare(&self) -> Option<String> {
         self.plain().filter(|_| !self.is_quoted)
     }
@@ -196,7 +196,7 @@ impl<'a> Splitter<'a> {
         self.at += 1;
         let Some(c) = self.peek() else {
             return Err(CommandError::usage("the line ends with a backslash")
-                .hint("write a call on one line; '\\' is a backslash as text"));
+                .hint("write the call on one line; for a backslash as text, write '\\'"));
         };
         self.take(&self.rest()[..c.len_utf8()], word);
         word.is_quoted = true;

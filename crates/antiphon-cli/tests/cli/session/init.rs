@@ -38,8 +38,10 @@ fn lines_run_before_the_call_on_the_same_connection() {
 fn a_line_that_fails_prevents_the_call() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     for (line, code, said) in [
-        ("fail 7 no", 1, "error 7: --init: `fail 7 no`: no"),
-        ("sum '", 2, "--init: `sum '`: the ' in column 5"),
+        ("fail 7 no", 1, "error 7: --init: line 1: `fail`: no"),
+        ("login s3cret", 1, "--init: line 1: `login`: "),
+        ("login password:=s3cret", 2, "line 1: `login`: the value of param `password` is not JSON"),
+        ("login 's3cret", 2, "--init: line 1: the ' in column 7"),
         ("@/nonexistent", 2, "cannot read /nonexistent"),
         ("wait a 50ms", 4, "no a from the server within 50ms"),
     ] {
@@ -47,6 +49,8 @@ fn a_line_that_fails_prevents_the_call() {
         let ended = run(antiphon().args(words), b"");
         assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{line}: {ended:?}");
         assert!(ended.stderr.contains(said), "{line}: {ended:?}");
+        // A log of CI shows stderr.
+        assert!(!ended.stderr.contains("s3cret"), "{line}: {ended:?}");
     }
 }
 

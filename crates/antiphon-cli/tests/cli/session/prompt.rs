@@ -259,3 +259,76 @@ fn a_call_of_the_server_is_answered_by_hand() {
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, Some(0));
 }
+
+/// JSON allows U+007F to U+009F unescaped.
+#[test]
+fn a_value_cannot_control_the_terminal_and_stays_exact_in_a_pipe() {
+    let respond = |message: &serde_json::Value| {
+        let mut replies = vec![notification("news", "[\"\u{9b}2J\"]")];
+        replies.extend(result(message, "\"\u{9b}3J\""));
+        replies
+    };
+    let server = FakeServer::start(Framing::Line, respond);
+    let endpoint = server.endpoint();
+    let home = Scratch::new();
+    let words = ["--dialect", "v1", "--format", "json"];
+    let mut terminal = prompt(&home, &endpoint, &words);
+    terminal.press("work\r");
+    terminal.expect("\"method\":\"news\",\"params\":[\"\\u009b2J\"]}");
+    terminal.expect("\"result\":\"\\u009b3J\"}");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    let (code, seen) = terminal.end();
+    assert!(code == Some(0) && !seen.contains('\u{9b}'), "{seen:?}");
+
+    let server = FakeServer::start(Framing::Line, |message| result(message, "\"\u{9b}3J\""));
+    let endpoint = server.endpoint();
+    let terminal = Terminal::start(home.path("").as_os_str(), &["call", "--raw", &endpoint, "a"]);
+    let (code, seen) = terminal.end();
+    assert!(code == Some(0) && seen.contains("\"\\u009b3J\""), "{seen:?}");
+    let (ended, _) = super::session_with(Framing::Line, respond, &["--quiet", "work"]);
+    assert_eq!(ended.stdout, "\"\u{9b}3J\"\n");
+}
+
+/// The next line is already requested when the result arrives.
+#[test]
+fn a_closed_stdout_ends_the_session_without_a_key() {
+    let (respond, response) = channel::<()>();
+    let server = FakeServer::start(Framing::Line, move |message| {
+        response.recv_timeout(PATIENCE).unwrap();
+        result(message, "1")
+    });
+    let home = Scratch::new();
+    let endpoint = server.endpoint();
+    let words = ["session", "--dialect", "v1", &endpoint];
+    let mut terminal = Terminal::start_without_stdout(home.path("").as_os_str(), &words);
+    terminal.expect("Ctrl-D ends the session");
+    terminal.expect(PROMPT);
+    assert!(!terminal.is_cooked());
+    terminal.press("work\r");
+    terminal.expect("work");
+    terminal.expect(PROMPT);
+    respond.send(()).unwrap();
+    terminal.expect("\u{1b}[?2004l\r\n");
+    assert!(terminal.is_cooked());
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen:?}");
+    assert_eq!(methods(&server.record()), ["work"]);
+}
+
+#[test]
+fn the_history_leaves_out_the_secrets_of_a_bitcoin_wallet() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("http"), &["--dialect", "bitcoin"]);
+    for line in ["getblockcount", "walletpassphrase hush 60"] {
+        terminal.press(&format!("{line}\r"));
+        terminal.expect("error -32601");
+        terminal.expect(PROMPT);
+    }
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let history = std::fs::read_to_string(home.path(".local/state/antiphon/session-history"));
+    let history = history.unwrap();
+    assert!(history.contains("getblockcount") && !history.contains("hush"), "{history}");
+}

@@ -1,7 +1,7 @@
 //! The binary at a terminal.
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Write as _, pipe};
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use super::{PATIENCE, antiphon};
 
@@ -26,12 +27,23 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the binary. Its home directory is `home`.
     pub(crate) fn start(home: &OsStr, words: &[&str]) -> Self {
+        Self::start_with(home, words, |command| command)
+    }
+
+    /// Starts the binary with a stdout that nobody reads.
+    pub(crate) fn start_without_stdout(home: &OsStr, words: &[&str]) -> Self {
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        Self::start_with(home, words, |command| command.stdout(writer))
+    }
+
+    fn start_with(home: &OsStr, words: &[&str], change: impl FnOnce(Command) -> Command) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(24, 200)).unwrap();
         let command = Command::new(antiphon().get_program());
         let command = command.args(words).env("HOME", home).env("TERM", "xterm");
         let command = command.env_remove("XDG_STATE_HOME").env("NO_COLOR", "1");
-        let child = command.spawn(pts).unwrap();
+        let child = change(command).spawn(pts).unwrap();
         let pty = Arc::new(pty);
         let (sender, output) = channel();
         let reading = pty.clone();
@@ -76,6 +88,11 @@ impl Terminal {
             };
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
         }
+    }
+
+    /// Returns whether the terminal echoes keys and assembles lines, as before the line editor.
+    pub(crate) fn is_cooked(&self) -> bool {
+        tcgetattr(&*self.pty).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }
 
     /// Waits for the exit of the process, and returns its code and all output.
