@@ -65,9 +65,10 @@ impl Response {
 /// assert_eq!(&out[..], br#"{"jsonrpc":"2.0","result":null,"id":1}"#);
 /// ```
 pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
-    if let Id::Other(id) = id {
-        return other_response(id, outcome, out);
-    }
+    let id = match id {
+        Id::Other(id) => return other_response(id, outcome, out),
+        _ => id.as_bytes(),
+    };
     match outcome {
         Ok(result) => {
             out.extend_from_slice(BEFORE_RESULT);
@@ -78,7 +79,7 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
             error.encode(out);
         }
     }
-    after_outcome(id, out);
+    after_outcome_of(id, out);
 }
 
 /// Appends a 1.0 Response, or a 2.0 Response with an id that 2.0 does not allow. A 1.0 Response has both `result` and
@@ -115,8 +116,13 @@ pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 /// Appends the end of a 2.0 Response: everything after its result or error.
 #[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
+    after_outcome_of(id.as_bytes(), out);
+}
+
+#[inline]
+fn after_outcome_of(id: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
-    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(id);
     out.put_u8(b'}');
 }
 

@@ -126,36 +126,59 @@ impl ReplyBuffer {
         outcome: &Outcome,
         settings: &Settings,
     ) -> Bytes {
-        let limit = settings.limits.response_bytes;
         let id = id_of(context);
         let len = encode::response_len(id, outcome);
+        let limit = settings.limits.response_bytes;
+        // The length of a result is exact, so a result needs no check after it is encoded.
+        if outcome.is_err() || len > limit.min(buffer_pool::SIZE) {
+            return self.answer_other(context, outcome, len, settings);
+        }
+        if !self.is_pooled {
+            // The buffer has the exact size, because no other response shares it.
+            let mut out = BytesMut::with_capacity(len);
+            encode::response(id, outcome, &mut out);
+            return out.freeze();
+        }
+        let buffer = self.buffer.small();
+        if buffer.capacity() < len {
+            buffer.reserve(buffer_pool::SIZE);
+        }
+        encode::response(id, outcome, buffer);
+        buffer.split().freeze()
+    }
+
+    /// Encodes an error, or a long result.
+    #[inline(never)]
+    fn answer_other(
+        &mut self,
+        context: &Context,
+        outcome: &Outcome,
+        len: usize,
+        settings: &Settings,
+    ) -> Bytes {
+        let (id, limit) = (id_of(context), settings.limits.response_bytes);
         if outcome.is_err() || len > limit {
             context.refused();
         }
         if !self.is_pooled {
-            // The buffer has the exact size, because no other response shares it.
             let mut out = BytesMut::with_capacity(len);
             if !write_answer(id, outcome, limit, &mut out) {
                 write_too_large(id, limit, settings.errors(), &mut out);
             }
             return out.freeze();
         }
-        if len <= buffer_pool::SIZE {
-            let buffer = self.buffer.small();
-            if buffer.capacity() < len {
-                buffer.reserve(buffer_pool::SIZE);
-            }
-        } else {
-            #[cfg(feature = "http")]
-            if let Ok(result) = outcome
-                && self.splits_large
-                && len <= limit
-                && !matches!(id, Id::Other(_))
-            {
-                return self.pieces(id, result.clone().into_bytes());
-            }
-            self.buffer.large(len);
+        #[cfg(feature = "http")]
+        if let Ok(result) = outcome
+            && self.splits_large
+            && (buffer_pool::SIZE + 1..=limit).contains(&len)
+            && !matches!(id, Id::Other(_))
+        {
+            return self.pieces(id, result.clone().into_bytes());
         }
+        match len > buffer_pool::SIZE {
+            true => self.buffer.large(len),
+            false => self.buffer.small(),
+        };
         if !write_answer(id, outcome, limit, &mut self.buffer) {
             write_too_large(id, limit, settings.errors(), &mut self.buffer);
         }

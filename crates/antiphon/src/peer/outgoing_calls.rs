@@ -136,22 +136,11 @@ impl Pending<'_> {
         self.named = None;
     }
 
-    /// Abandons the calls without a cancellation. Their responses will be ignored.
-    pub(super) fn forget(mut self) {
-        let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
-        self.disarm();
-        drop(abandoned);
-    }
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        if self.in_order {
-            self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
-        }
-        if self.ids.is_empty() && self.named.is_none() {
-            return;
-        }
+    /// Abandons the calls, and cancels them at the peer. A separate function, so that the drop of answered calls is
+    /// inlined.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self) {
         let mut state = self.shared.state();
         let abandoned = state.abandon(self.ids.clone(), self.named.as_ref());
         if let Some(cancellation) = self.shared.cancellation()
@@ -173,6 +162,24 @@ impl Drop for Pending<'_> {
             if let Waiter::Subscription(asked) = waiter {
                 self.shared.subscriptions.remember_abandoned(id, asked);
             }
+        }
+    }
+
+    /// Abandons the calls without a cancellation. Their responses will be ignored.
+    pub(super) fn forget(mut self) {
+        let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
+        self.disarm();
+        drop(abandoned);
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.in_order {
+            self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
+        }
+        if !self.ids.is_empty() || self.named.is_some() {
+            self.abandon();
         }
     }
 }
