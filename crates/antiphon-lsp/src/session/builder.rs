@@ -15,7 +15,7 @@ use crate::documents::PositionEncoding;
 use crate::types::{
     ClientCapabilities, ClientInfo, InitializeParams, InitializedParams, LspAny, WorkspaceFolder,
 };
-use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_uri, limits};
+use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri, limits};
 
 /// A builder for a [`ServerSession`]: the params of `initialize`, limits and timeouts.
 ///
@@ -87,7 +87,8 @@ impl SessionBuilder {
     #[allow(deprecated, reason = "older servers read `rootUri` only")]
     pub fn root(mut self, folder: impl AsRef<Path>) -> io::Result<Self> {
         let uri = file_uri(&folder)?;
-        let folder = std::path::absolute(folder)?;
+        // Without `..`, so the last segment is a name.
+        let folder = file_path(&uri).unwrap_or_else(|| folder.as_ref().to_owned());
         let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
         let added = WorkspaceFolder { uri: uri.clone(), name: name.into_owned() };
         let folders = &mut self.params.workspace_folders_initialize_params.workspace_folders;

@@ -16,7 +16,8 @@ use std::task::{Context as Poller, Poll, Waker};
 use antiphon::{BoxFuture, CallError, CloseReason, Params, Peer};
 use futures_core::Stream;
 
-use crate::types::{PublishDiagnosticsParams, Uri};
+use crate::file_uri::DocumentKey;
+use crate::types::PublishDiagnosticsParams;
 
 const MAX_DOCUMENTS: usize = 10_000;
 const MAX_BYTES: usize = 256 << 20;
@@ -29,7 +30,7 @@ pub(super) struct Published(Mutex<Table>);
 struct Table {
     /// The diagnostics by the number of their arrival.
     published: BTreeMap<u64, Entry>,
-    by_document: HashMap<Uri, u64>,
+    by_document: HashMap<DocumentKey, u64>,
     last: u64,
     bytes: usize,
     /// The readers that wait for more.
@@ -45,7 +46,7 @@ struct Entry {
 impl Table {
     fn insert(&mut self, diagnostics: PublishDiagnosticsParams, bytes: usize) {
         self.last += 1;
-        if let Some(old) = self.by_document.insert(diagnostics.uri.clone(), self.last) {
+        if let Some(old) = self.by_document.insert(DocumentKey::new(&diagnostics.uri), self.last) {
             self.remove(old);
         }
         self.bytes += bytes;
@@ -55,7 +56,7 @@ impl Table {
         {
             let Some((&first, _)) = self.published.first_key_value() else { break };
             if let Some(entry) = self.remove(first) {
-                self.by_document.remove(&entry.diagnostics.uri);
+                self.by_document.remove(&DocumentKey::new(&entry.diagnostics.uri));
             }
         }
     }
@@ -66,7 +67,7 @@ impl Table {
         Some(entry)
     }
 
-    fn of(&self, document: &Uri) -> Option<(u64, &PublishDiagnosticsParams)> {
+    fn of(&self, document: &DocumentKey) -> Option<(u64, &PublishDiagnosticsParams)> {
         let number = *self.by_document.get(document)?;
         Some((number, &self.published.get(&number)?.diagnostics))
     }
@@ -97,14 +98,14 @@ impl Published {
         self.table().last
     }
 
-    pub(super) fn of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
+    pub(super) fn of(&self, document: &DocumentKey) -> Option<PublishDiagnosticsParams> {
         self.table().of(document).map(|(_, diagnostics)| diagnostics.clone())
     }
 
     /// Waits for diagnostics of a document that arrive after this number and are not for an older version.
     pub(super) async fn newer(
         &self,
-        document: &Uri,
+        document: &DocumentKey,
         seen: u64,
         version: i32,
         peer: &Peer,
@@ -189,6 +190,10 @@ mod tests {
         PublishDiagnosticsParams::new(document.to_string().into(), None, vec![])
     }
 
+    fn key(uri: &str) -> DocumentKey {
+        DocumentKey::new(&uri.into())
+    }
+
     #[test]
     fn the_documents_and_bytes_that_are_kept_are_bounded() {
         let mut table = Table::default();
@@ -199,12 +204,12 @@ mod tests {
             (table.published.len(), table.by_document.len()),
             (MAX_DOCUMENTS, MAX_DOCUMENTS)
         );
-        assert!(table.of(&"0".into()).is_none() && table.of(&"1".into()).is_some());
+        assert!(table.of(&key("0")).is_none() && table.of(&key("1")).is_some());
         table.insert(about(1), MAX_BYTES);
         assert_eq!((table.published.len(), table.bytes), (1, MAX_BYTES));
         table.insert(about(1), 5);
         table.insert(about(2), MAX_BYTES + 1);
         assert_eq!((table.by_document.len(), table.bytes), (1, MAX_BYTES + 1));
-        assert!(table.of(&"2".into()).is_some());
+        assert!(table.of(&key("2")).is_some());
     }
 }

@@ -32,6 +32,7 @@ pub use self::server_progress::{ServerProgress, ServerProgressStream};
 use self::sync_options::SyncOptions;
 use crate::RemoteServer;
 use crate::documents::PositionEncoding;
+use crate::file_uri::DocumentKey;
 use crate::types::{
     InitializeResult, LanguageKind, PublishDiagnosticsParams, ServerCapabilities, ServerInfo, Uri,
 };
@@ -171,6 +172,8 @@ impl ServerSession {
     /// Returns a stream of the diagnostics that the server publishes for all documents. It starts with those that have
     /// already arrived. [`OpenDocument::diagnostics`] waits for the diagnostics of one text.
     ///
+    /// A URI is as the server wrote it, so compare it with [`OpenDocument::has_uri`].
+    ///
     /// ```
     /// use antiphon_lsp::ServerSession;
     /// use futures_util::StreamExt as _;
@@ -188,7 +191,7 @@ impl ServerSession {
 
     /// Returns the newest diagnostics of a document; `None` if the server has published none.
     pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
-        self.workspace.published.of(document)
+        self.workspace.published.of(&DocumentKey::new(document))
     }
 
     /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. The

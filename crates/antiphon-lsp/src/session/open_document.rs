@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::diagnostics::Published;
 use super::sync_options::{Change, SyncOptions};
 use crate::documents::{Document, PositionEncoding, Text, difference};
+use crate::file_uri::DocumentKey;
 use crate::types::{
     self, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, LanguageKind, Position, PublishDiagnosticsParams,
@@ -70,7 +71,7 @@ pub(super) struct Workspace {
     pub(super) encoding: PositionEncoding,
     pub(super) published: Arc<Published>,
     /// The open documents.
-    pub(super) open: Arc<Mutex<HashSet<Uri>>>,
+    pub(super) open: Arc<Mutex<HashSet<DocumentKey>>>,
 }
 
 /// A document that is open in a session. Created by [`ServerSession::open`](super::ServerSession::open).
@@ -97,6 +98,7 @@ pub(super) struct Workspace {
 pub struct OpenDocument {
     workspace: Workspace,
     document: Document,
+    key: DocumentKey,
     /// The number of the newest diagnostics when the last change was sent.
     seen: u64,
     /// Whether the document is still open on the server.
@@ -110,7 +112,8 @@ impl OpenDocument {
         language: LanguageKind,
         text: String,
     ) -> Result<Self, OpenError> {
-        if !workspace.open().insert(uri.clone()) {
+        let key = DocumentKey::new(&uri);
+        if !workspace.open().insert(key.clone()) {
             return Err(OpenError::AlreadyOpen { uri });
         }
         let document = Document::new(
@@ -121,7 +124,7 @@ impl OpenDocument {
             Text::from(&*text),
         );
         let seen = workspace.published.last();
-        let mut opened = Self { workspace, document, seen, is_open: false };
+        let mut opened = Self { workspace, document, key, seen, is_open: false };
         let item = TextDocumentItem::new(uri.clone(), language, FIRST_VERSION, text);
         if opened.workspace.sync.open_close {
             let sent = opened.send("textDocument/didOpen", DidOpenTextDocumentParams::new(item));
@@ -139,6 +142,12 @@ impl OpenDocument {
     /// Returns the URI.
     pub fn uri(&self) -> &Uri {
         self.document.uri()
+    }
+
+    /// Whether a URI from the server names this document. Servers may encode the URI of a document in another way than
+    /// their client, so do not compare the texts.
+    pub fn has_uri(&self, uri: &Uri) -> bool {
+        DocumentKey::new(uri) == self.key
     }
 
     /// Returns the version. It starts with 1 and increases by 1 with each change.
@@ -201,7 +210,7 @@ impl OpenDocument {
     /// Fails if the connection ends.
     pub async fn diagnostics(&self) -> Result<PublishDiagnosticsParams, CallError> {
         let Workspace { published, peer, .. } = &self.workspace;
-        published.newer(self.uri(), self.seen, self.version(), peer).await
+        published.newer(&self.key, self.seen, self.version(), peer).await
     }
 
     /// Closes the document. It can then be opened again.
@@ -282,7 +291,7 @@ const FIRST_VERSION: i32 = 1;
 
 impl Workspace {
     /// No code that holds the lock can panic halfway through a change.
-    fn open(&self) -> MutexGuard<'_, HashSet<Uri>> {
+    fn open(&self) -> MutexGuard<'_, HashSet<DocumentKey>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -294,7 +303,7 @@ impl Drop for OpenDocument {
             // Fails only if the connection has ended.
             let _ = self.workspace.peer.notify_now("textDocument/didClose", params);
         }
-        self.workspace.open().remove(self.uri());
+        self.workspace.open().remove(&self.key);
     }
 }
 

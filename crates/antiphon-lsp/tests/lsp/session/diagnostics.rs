@@ -1,7 +1,7 @@
 //! The diagnostics that the server publishes, as a stream and for one document.
 
 use antiphon_lsp::types::PublishDiagnosticsParams;
-use antiphon_lsp::{Diagnostics, ServerSession};
+use antiphon_lsp::{Diagnostics, OpenError, ServerSession};
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 
@@ -100,4 +100,19 @@ async fn diagnostics_that_were_waited_for_are_those_of_the_opened_document() {
     assert!(document.diagnostics().now_or_never().is_none());
     publish(&session, json!([of("a", Some(1), "now")])).await;
     assert_eq!(shown(&within(document.diagnostics()).await.unwrap()).1, "now");
+}
+
+#[tokio::test]
+async fn a_server_may_encode_the_uri_in_another_way() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let document = session.open("file:///C%3A/a%2Bb", "plaintext", "").await.unwrap();
+    publish(&session, json!([of("file:///c:/a+b", Some(1), "found")])).await;
+    let found = within(document.diagnostics()).await.unwrap();
+    assert_eq!(shown(&found), ("file:///c:/a+b", json!("found")));
+    assert!(document.has_uri(&found.uri) && !document.has_uri(&"file:///c:/a".into()));
+    assert_eq!(session.diagnostics_of(document.uri()), Some(found));
+    let again = session.open("file:///c:/a+b", "plaintext", "").await.unwrap_err();
+    assert!(matches!(again, OpenError::AlreadyOpen { .. }), "{again:?}");
+    document.close().await.unwrap();
+    drop(session.open("file:///c:/a+b", "plaintext", "").await.unwrap());
 }

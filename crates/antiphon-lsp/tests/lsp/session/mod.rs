@@ -121,7 +121,7 @@ async fn the_server_learns_who_starts_it() {
         .client_info("test", Some("1"))
         .root("/tmp/one two")
         .unwrap()
-        .root("/tmp/other")
+        .root("/tmp/one two/../other")
         .unwrap()
         .initialization_options(json!({"a": 1}))
         .encodings(&[PositionEncoding::Utf32, PositionEncoding::Utf16]);
