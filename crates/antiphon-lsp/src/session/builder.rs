@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use antiphon::transport::Transport;
@@ -158,6 +159,46 @@ impl SessionBuilder {
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
+        self.start_with(endpoint, |_| client).await
+    }
+
+    /// Like [`start`](Self::start), with a client that calls the server: the closure receives the handle of the server,
+    /// and returns the [`LanguageClient`]. The handle does not keep the connection open.
+    ///
+    /// See [`LanguageClient`] for calls in the handlers of notifications.
+    ///
+    /// ```no_run
+    /// use antiphon::{Context, ErrorObject};
+    /// use antiphon_lsp::types::WorkspaceDiagnosticParams;
+    /// use antiphon_lsp::{LanguageClient, RemoteServer, ServerSession};
+    ///
+    /// struct Headless {
+    ///     server: RemoteServer,
+    /// }
+    ///
+    /// impl LanguageClient for Headless {
+    ///     async fn workspace_diagnostic_refresh(&self, cx: Context) -> Result<(), ErrorObject> {
+    ///         let server = self.server.clone();
+    ///         let pull = async move {
+    ///             let found = server.workspace_diagnostic(WorkspaceDiagnosticParams::default()).await;
+    ///             println!("{found:?}");
+    ///         };
+    ///         Ok(cx.spawn(pull)?)
+    ///     }
+    /// }
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = ServerSession::builder()
+    ///     .start_with("exec:clangd", |server| Headless { server })
+    ///     .await?;
+    /// # drop(session);
+    /// # Ok(()) }
+    /// ```
+    pub async fn start_with<C: LanguageClient>(
+        self,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> Result<ServerSession, StartError> {
         let endpoint = endpoint.try_into().map_err(|error| {
             let (server, remedy) =
                 ("(invalid endpoint)".to_owned(), "use an endpoint such as exec+header:clangd");
@@ -168,7 +209,7 @@ impl SessionBuilder {
             }
         })?;
         let server = endpoint.to_string();
-        let (builder, heard) = self.connection(client);
+        let (builder, heard) = self.connection(make_client);
         let connected = builder.connect(&endpoint).await;
         let connected =
             connected.map_err(|source| StartError::connect(server.clone(), source, &endpoint))?;
@@ -203,8 +244,17 @@ impl SessionBuilder {
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
+        self.in_process_with(make, |_| client).await
+    }
+
+    /// Like [`start_with`](Self::start_with), with a server in this process.
+    pub async fn in_process_with<S: Into<LanguageService>, C: LanguageClient>(
+        self,
+        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> Result<ServerSession, StartError> {
         let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
-        let (builder, heard) = self.connection(client);
+        let (builder, heard) = self.connection(make_client);
         let connected = builder.in_process(service);
         self.handshake("the server in this process".to_owned(), connected, heard, false).await
     }
@@ -215,15 +265,33 @@ impl SessionBuilder {
         transport: impl Transport,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let (builder, heard) = self.connection(client);
+        self.over_with(transport, |_| client).await
+    }
+
+    /// Like [`start_with`](Self::start_with), over a transport that the application opened.
+    pub async fn over_with<C: LanguageClient>(
+        self,
+        transport: impl Transport,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> Result<ServerSession, StartError> {
+        let (builder, heard) = self.connection(make_client);
         let connected = builder.over(transport);
         self.handshake("the server".to_owned(), connected, heard, false).await
     }
 
-    fn connection(&self, client: impl LanguageClient) -> (ClientBuilder, Heard) {
+    fn connection<C: LanguageClient>(
+        &self,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> (ClientBuilder, Heard) {
         let heard = Heard::default();
         let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
-        let handler = SessionHandler::new(client, folders, heard.clone());
+        let (make_client, of_handler) = (Mutex::new(Some(make_client)), heard.clone());
+        let handler = PerConnection::new(move |_: &_, peer| {
+            // Always present: a session has one connection. HTTP has none, and its handshake fails.
+            let make_client = make_client.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let client = make_client.map(|make_client| make_client(RemoteServer::from(peer)));
+            SessionHandler::new(client, folders.clone(), of_handler.clone())
+        });
         let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
         (builder.handler(handler), heard)
     }

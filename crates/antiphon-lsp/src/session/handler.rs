@@ -20,11 +20,12 @@ pub(super) struct SessionHandler {
 
 impl SessionHandler {
     pub(super) fn new(
-        client: impl LanguageClient,
+        client: Option<impl LanguageClient>,
         folders: Option<WorkspaceFolders>,
         heard: Heard,
     ) -> Self {
-        Self { client: language_client::router(&Arc::new(client)), folders, heard }
+        let router = |client| language_client::router(&Arc::new(client));
+        Self { client: client.map_or_else(Router::new, router), folders, heard }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session with a server: the start, the handshake, the end, and what goes wrong in each.
 
 mod answers;
+mod client_calls;
 mod diagnostics;
 mod documents;
 #[cfg(unix)]
