@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 pub use self::builder::SessionBuilder;
 pub use self::diagnostics::Diagnostics;
-use self::diagnostics::Published;
+use self::diagnostics::DiagnosticsStore;
 pub use self::error::{ShutdownError, StartError};
 use self::open_document::Workspace;
 pub use self::open_document::{ApplyError, OpenDocument, OpenError};
@@ -86,7 +86,7 @@ pub struct ServerSession {
 /// The diagnostics and progress that the server sends.
 #[derive(Clone, Debug, Default)]
 struct Heard {
-    diagnostics: Arc<Published>,
+    diagnostics: Arc<DiagnosticsStore>,
     progress: Arc<CreatedProgress>,
 }
 
@@ -194,8 +194,9 @@ impl ServerSession {
         self.workspace.published.of(&DocumentKey::new(document))
     }
 
-    /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. The
-    /// [`LanguageClient`](crate::LanguageClient) receives the same reports.
+    /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. Progress that
+    /// ends before the stream exists is not lost. The [`LanguageClient`](crate::LanguageClient) receives the same
+    /// reports.
     ///
     /// It does not contain the progress of requests. For that, use
     /// [`Call::with_progress`](antiphon::Call::with_progress) with [`WorkDoneReport`](crate::WorkDoneReport), or

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use antiphon::{CallError, Peer};
 use serde::Serialize;
 
-use super::diagnostics::Published;
+use super::diagnostics::DiagnosticsStore;
 use super::sync_options::{Change, SyncOptions};
 use crate::documents::{Document, PositionEncoding, Text, difference};
 use crate::file_uri::DocumentKey;
@@ -69,7 +69,7 @@ pub(super) struct Workspace {
     pub(super) peer: Peer,
     pub(super) sync: SyncOptions,
     pub(super) encoding: PositionEncoding,
-    pub(super) published: Arc<Published>,
+    pub(super) published: Arc<DiagnosticsStore>,
     /// The open documents.
     pub(super) open: Arc<Mutex<HashSet<DocumentKey>>>,
 }

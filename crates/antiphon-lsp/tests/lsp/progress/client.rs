@@ -223,13 +223,10 @@ async fn progress_that_the_server_creates_is_a_stream_of_states() {
 #[tokio::test]
 async fn a_slow_reader_sees_the_newest_state_of_each_progress() {
     let (session, editor) = with_editor(Silent).await;
-    let ended = within(editor.create_progress("ended").into_future()).await.unwrap();
-    drop(ended);
     let mut first = within(editor.create_progress("first").into_future()).await.unwrap();
     first.report("one", 10).await.unwrap();
     first.report("two", 20).await.unwrap();
     let _second = within(editor.create_progress("second").into_future()).await.unwrap();
-    // What was created and has ended is not shown any more.
     let mut all = session.progress();
     let mut progress = within(all.next()).await.unwrap();
     assert_eq!(shown(&within(progress.next()).await.unwrap()), ("two", Some(20), false));
@@ -237,8 +234,29 @@ async fn a_slow_reader_sees_the_newest_state_of_each_progress() {
     assert_eq!(within(other.next()).await.unwrap().title, "second");
     assert_ne!(progress.token(), other.token());
     session.shutdown().await.unwrap();
-    assert!(within(all.next()).await.is_none());
-    assert!(within(other.next()).await.is_none());
+    for _ in 0..2 {
+        assert!(within(all.next()).await.is_none());
+        assert!(within(other.next()).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn progress_that_ends_before_it_is_read_is_not_lost() {
+    let (session, editor) = with_editor(Silent).await;
+    for title in ["first", "second"] {
+        let begin = editor.create_progress(title).percentage(1);
+        within(begin.into_future()).await.unwrap().end("done").await.unwrap();
+    }
+    // The reports precede this request.
+    within(editor.workspace_folders().into_future()).await.unwrap();
+    let mut all = session.progress();
+    for title in ["first", "second"] {
+        let mut progress = within(all.next()).await.unwrap();
+        let states: Vec<_> = within(progress.by_ref().collect()).await;
+        let [state] = &states[..] else { panic!("{states:?}") };
+        assert_eq!((&*state.title, shown(state)), (title, ("done", Some(1), true)));
+    }
+    assert!(all.next().now_or_never().is_none());
 }
 
 /// An editor that shows no progress.

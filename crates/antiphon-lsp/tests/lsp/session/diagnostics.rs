@@ -1,5 +1,9 @@
 //! The diagnostics that the server publishes, as a stream and for one document.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Wake};
+
 use antiphon_lsp::types::PublishDiagnosticsParams;
 use antiphon_lsp::{Diagnostics, OpenError, ServerSession};
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -65,6 +69,17 @@ async fn a_stream_ends_with_the_session() {
 }
 
 #[tokio::test]
+async fn streams_return_none_again_after_their_end() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let (mut diagnostics, mut progress) = (session.diagnostics(), session.progress());
+    session.shutdown().await.unwrap();
+    for _ in 0..2 {
+        assert!(within(diagnostics.next()).await.is_none());
+        assert!(within(progress.next()).await.is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_document_waits_for_the_diagnostics_of_its_text() {
     let (session, _told) = start(ServerSession::builder(), json!(2)).await;
     let mut seen = session.diagnostics();
@@ -115,4 +130,26 @@ async fn a_server_may_encode_the_uri_in_another_way() {
     assert!(matches!(again, OpenError::AlreadyOpen { .. }), "{again:?}");
     document.close().await.unwrap();
     drop(session.open("file:///c:/a+b", "plaintext", "").await.unwrap());
+}
+
+/// Counts its references.
+struct Counted;
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[tokio::test]
+async fn a_dropped_reader_leaves_no_waker() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let document = session.open("a", "plaintext", "").await.unwrap();
+    let counted = Arc::new(Counted);
+    for _ in 0..3 {
+        let waker = counted.clone().into();
+        let mut poller = Poller::from_waker(&waker);
+        assert!(session.diagnostics().poll_next_unpin(&mut poller).is_pending());
+        assert!(pin!(document.diagnostics()).poll(&mut poller).is_pending());
+        assert!(session.progress().poll_next_unpin(&mut poller).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&counted), 1);
 }
