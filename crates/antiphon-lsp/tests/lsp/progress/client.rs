@@ -63,9 +63,12 @@ impl LanguageServer for Backend {
             FAILS => return Err(ErrorObject::new(-32803, "no index")),
             WAITS => {
                 let (told, cancelled) = (self.told.clone(), cx.cancellation().clone());
+                let late = ProgressParams::new(token.unwrap(), json!([location("late")]));
+                let editor = self.editor.clone();
                 tokio::spawn(async move {
                     cancelled.cancelled().await;
                     told.send("cancelled".to_owned()).unwrap();
+                    editor.send_progress(late).await.unwrap();
                 });
                 std::future::pending::<()>().await;
             }
@@ -154,15 +157,19 @@ async fn a_part_of_another_type_ends_the_stream() {
 
 #[tokio::test]
 async fn a_stream_that_is_dropped_cancels_its_request() {
-    let (session, mut heard) = start(Silent).await;
+    let (seen, mut reports) = mpsc::unbounded_channel();
+    let (session, mut heard) = start(Refusing(seen)).await;
     let mut results = session.server().partial_results(references(WAITS));
     within(results.next()).await.unwrap().unwrap();
-    within(heard.recv()).await.unwrap();
+    let token = within(heard.recv()).await.unwrap();
+    let mut next = session.server().partial_results(references(ALL));
     drop(results);
     assert_eq!(within(heard.recv()).await.as_deref(), Some("cancelled"));
-    // Parts that come late are ignored.
-    let results = session.server().partial_results(references(ALL));
-    assert_eq!(within(results.collect::<Vec<_>>()).await.len(), 2);
+    // A part that comes late is an ordinary notification. No other stream receives it.
+    let late = within(reports.recv()).await.unwrap();
+    assert_eq!((json!(late.token).to_string(), &late.value[0]["uri"]), (token, &json!("late")));
+    assert_eq!(uris(&within(next.next()).await.unwrap().unwrap()), ["a"]);
+    assert_eq!(within(next.count()).await, 1);
 }
 
 /// An editor that waits in the handler of each log line.
