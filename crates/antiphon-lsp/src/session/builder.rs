@@ -199,21 +199,12 @@ impl SessionBuilder {
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
         make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
     ) -> Result<ServerSession, StartError> {
-        let endpoint = endpoint.try_into().map_err(|error| {
-            let (server, remedy) =
-                ("(invalid endpoint)".to_owned(), "use an endpoint such as exec+header:clangd");
-            StartError::Connect {
-                server,
-                remedy,
-                source: Into::<EndpointError>::into(error).into(),
-            }
-        })?;
-        let server = endpoint.to_string();
+        let endpoint = endpoint.try_into().map_err(|error| StartError::Endpoint(error.into()))?;
+        let (server, is_child) = (endpoint.to_string(), matches!(endpoint, Endpoint::Exec { .. }));
         let (builder, heard) = self.connection(make_client);
         let connected = builder.connect(&endpoint).await;
         let connected =
-            connected.map_err(|source| StartError::connect(server.clone(), source, &endpoint))?;
-        let is_child = matches!(endpoint, Endpoint::Exec { .. });
+            connected.map_err(|source| StartError::connect(server.clone(), source, is_child))?;
         self.handshake(server, connected, heard, is_child).await
     }
 

@@ -226,11 +226,12 @@ impl ServerSession {
     /// Ends the server: sends `shutdown`, waits for the response, sends `exit`, and waits until the server closes the
     /// connection. For an `exec:` endpoint, the process has exited on return.
     ///
-    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. A process that does not
-    /// end in time gets SIGTERM, and is killed two seconds later.
+    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. If a process still runs after that,
+    /// its stdin is closed. Two seconds later it gets SIGTERM, and two more seconds later it is killed.
     ///
     /// # Errors
-    /// See [`ShutdownError`]. An exit status other than 0 is an error.
+    /// See [`ShutdownError`]. An exit status other than 0 is an error if the process exits within 200 ms after its
+    /// stdout is closed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the session is dropped too.
