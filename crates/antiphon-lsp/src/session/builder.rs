@@ -11,7 +11,7 @@ use antiphon::{
 };
 
 use super::handler::SessionHandler;
-use super::{Heard, ServerSession, StartError};
+use super::{Received, ServerSession, StartError};
 use crate::documents::PositionEncoding;
 use crate::types::{
     ClientCapabilities, ClientInfo, InitializeParams, InitializedParams, LspAny, WorkspaceFolder,
@@ -201,11 +201,11 @@ impl SessionBuilder {
     ) -> Result<ServerSession, StartError> {
         let endpoint = endpoint.try_into().map_err(|error| StartError::Endpoint(error.into()))?;
         let (server, is_child) = (endpoint.to_string(), matches!(endpoint, Endpoint::Exec { .. }));
-        let (builder, heard) = self.connection(make_client);
+        let (builder, received) = self.connection(make_client);
         let connected = builder.connect(&endpoint).await;
         let connected =
             connected.map_err(|source| StartError::connect(server.clone(), source, is_child))?;
-        self.handshake(server, connected, heard, is_child).await
+        self.handshake(server, connected, received, is_child).await
     }
 
     /// Like [`start`](Self::start), with a server in this process. It is meant for tests of a language server.
@@ -245,9 +245,9 @@ impl SessionBuilder {
         make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
     ) -> Result<ServerSession, StartError> {
         let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
-        let (builder, heard) = self.connection(make_client);
+        let (builder, received) = self.connection(make_client);
         let connected = builder.in_process(service);
-        self.handshake("the server in this process".to_owned(), connected, heard, false).await
+        self.handshake("the server in this process".to_owned(), connected, received, false).await
     }
 
     /// Like [`start`](Self::start), over a transport that the application opened.
@@ -265,18 +265,18 @@ impl SessionBuilder {
         transport: impl Transport,
         make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
     ) -> Result<ServerSession, StartError> {
-        let (builder, heard) = self.connection(make_client);
+        let (builder, received) = self.connection(make_client);
         let connected = builder.over(transport);
-        self.handshake("the server".to_owned(), connected, heard, false).await
+        self.handshake("the server".to_owned(), connected, received, false).await
     }
 
     fn connection<C: LanguageClient>(
         &self,
         make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
-    ) -> (ClientBuilder, Heard) {
-        let heard = Heard::default();
+    ) -> (ClientBuilder, Received) {
+        let received = Received::default();
         let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
-        let (make_client, of_handler) = (Mutex::new(Some(make_client)), heard.clone());
+        let (make_client, of_handler) = (Mutex::new(Some(make_client)), received.clone());
         let handler = PerConnection::new(move |_: &_, peer| {
             // Always present: a session has one connection. HTTP has none, and its handshake fails.
             let make_client = make_client.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -284,14 +284,14 @@ impl SessionBuilder {
             SessionHandler::new(client, folders.clone(), of_handler.clone())
         });
         let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
-        (builder.handler(handler), heard)
+        (builder.handler(handler), received)
     }
 
     async fn handshake(
         mut self,
         server: String,
         client: Client,
-        heard: Heard,
+        received: Received,
         is_child: bool,
     ) -> Result<ServerSession, StartError> {
         self.announce(is_child);
@@ -306,7 +306,7 @@ impl SessionBuilder {
         };
         let shaken = shaken.await.map_err(|error| StartError::handshake(server.clone(), error));
         let session = shaken.and_then(|(result, peer)| {
-            ServerSession::new(&self, server, remote, peer, heard, result)
+            ServerSession::new(&self, server, remote, peer, received, result)
         });
         if session.is_err() {
             client.close().await;

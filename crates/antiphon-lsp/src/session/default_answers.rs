@@ -1,8 +1,8 @@
 //! The default responses of a session to requests that the application does not implement.
 //!
 //! They are truthful: a session has no user interface, so it applies no edits and shows no dialogs. Without a session,
-//! [`LanguageClient`](crate::LanguageClient) returns -32601. The binary has the same responses as rules that a user can
-//! replace.
+//! [`LanguageClient`](crate::LanguageClient) returns -32601. The binary has the same responses. There they are rules,
+//! and a user can replace them.
 
 use antiphon::{Invocation, Outcome, RawJson};
 use serde::Serialize;

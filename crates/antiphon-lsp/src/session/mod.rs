@@ -43,10 +43,10 @@ use crate::types::{
 /// [`diagnostics`](Self::diagnostics) is a stream of the diagnostics of all documents.
 ///
 /// The [`LanguageClient`](crate::LanguageClient) of the session handles the requests and notifications of the server.
-/// If it does not implement a request (-32601), the session responds like a client without a user interface: `null` for
-/// each item of `workspace/configuration`, its folders for `workspace/workspaceFolders`, and a refusal of edits, shown
-/// documents and choices in dialogs. It accepts registrations, `window/workDoneProgress/create` and all `refresh`
-/// requests.
+/// If it does not implement a request (-32601), the session responds like a client without a user interface. It returns
+/// `null` for each item of `workspace/configuration`, and the workspace folders for `workspace/workspaceFolders`. It
+/// rejects edits and `window/showDocument`, and chooses nothing in dialogs. It accepts registrations,
+/// `window/workDoneProgress/create`, and the `refresh` requests of the protocol.
 ///
 /// End a session with [`shutdown`](Self::shutdown). If you drop the session and all clones of its [`RemoteServer`], the
 /// connection closes. A process that the session started then has two seconds to end. After that it gets SIGTERM, and
@@ -76,16 +76,16 @@ use crate::types::{
 pub struct ServerSession {
     server: RemoteServer,
     /// The endpoint of the server, for error messages.
-    name: String,
+    endpoint: String,
     initialized: InitializeResult,
     workspace: Workspace,
     progress: Arc<CreatedProgress>,
     shutdown_timeout: Duration,
 }
 
-/// The diagnostics and progress that the server sends.
+/// The diagnostics and progress that the server has sent.
 #[derive(Clone, Debug, Default)]
-struct Heard {
+struct Received {
     diagnostics: Arc<DiagnosticsStore>,
     progress: Arc<CreatedProgress>,
 }
@@ -99,10 +99,10 @@ impl ServerSession {
     /// Creates the session after the handshake.
     fn new(
         settings: &SessionBuilder,
-        name: String,
+        endpoint: String,
         server: RemoteServer,
         peer: Peer,
-        heard: Heard,
+        received: Received,
         initialized: InitializeResult,
     ) -> Result<Self, StartError> {
         let encoding = match &initialized.capabilities.position_encoding {
@@ -111,15 +111,15 @@ impl ServerSession {
                 Some(encoding) => encoding,
                 None => {
                     let encoding = chosen.as_str().to_owned();
-                    return Err(StartError::UnknownEncoding { server: name, encoding });
+                    return Err(StartError::UnknownEncoding { server: endpoint, encoding });
                 }
             },
         };
         let sync = SyncOptions::of(&initialized.capabilities);
-        let Heard { diagnostics: published, progress } = heard;
-        let workspace = Workspace { peer, sync, encoding, published, open: Arc::default() };
+        let Received { diagnostics, progress } = received;
+        let workspace = Workspace { peer, sync, encoding, diagnostics, open: Arc::default() };
         let shutdown_timeout = settings.shutdown_timeout;
-        Ok(Self { server, name, initialized, workspace, progress, shutdown_timeout })
+        Ok(Self { server, endpoint, initialized, workspace, progress, shutdown_timeout })
     }
 
     /// Returns the handle of the server, which sends requests and notifications. A clone keeps the connection open.
@@ -186,12 +186,12 @@ impl ServerSession {
     /// # }
     /// ```
     pub fn diagnostics(&self) -> Diagnostics {
-        Diagnostics::new(self.workspace.published.clone(), self.workspace.peer.clone())
+        Diagnostics::new(self.workspace.diagnostics.clone(), self.workspace.peer.clone())
     }
 
     /// Returns the newest diagnostics of a document; `None` if the server has published none.
     pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
-        self.workspace.published.of(&DocumentKey::new(document))
+        self.workspace.diagnostics.of(&DocumentKey::new(document))
     }
 
     /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. Progress that
@@ -243,12 +243,12 @@ impl ServerSession {
         match asked {
             // Some servers respond to `shutdown` with a value.
             Ok(()) | Err(CallError::Decode { .. }) => exited,
-            Err(source) => Err(ShutdownError::Shutdown { server: self.name, source }),
+            Err(source) => Err(ShutdownError::Shutdown { server: self.endpoint, source }),
         }
     }
 
     async fn exit(&self) -> Result<(), ShutdownError> {
-        let (server, limit) = (|| self.name.clone(), self.shutdown_timeout);
+        let (server, limit) = (|| self.endpoint.clone(), self.shutdown_timeout);
         let peer = &self.workspace.peer;
         let ended = async {
             // If the server has already ended, `exit` is not needed. The reason of the end is read below.

@@ -69,15 +69,15 @@ pub(super) struct Workspace {
     pub(super) peer: Peer,
     pub(super) sync: SyncOptions,
     pub(super) encoding: PositionEncoding,
-    pub(super) published: Arc<DiagnosticsStore>,
+    pub(super) diagnostics: Arc<DiagnosticsStore>,
     /// The open documents.
     pub(super) open: Arc<Mutex<HashSet<DocumentKey>>>,
 }
 
 /// A document that is open in a session. Created by [`ServerSession::open`](super::ServerSession::open).
 ///
-/// Each change has the next version. The server decides the form of a change: changed ranges, the whole text, or no
-/// change at all. [`close`](Self::close) closes the document, and so does dropping it.
+/// Each change has the next version. The server decides the form of a change: it gets the changed ranges, the whole
+/// text, or no changes. [`close`](Self::close) closes the document, and so does dropping it.
 ///
 /// ```
 /// use antiphon::CallError;
@@ -123,7 +123,7 @@ impl OpenDocument {
             workspace.encoding,
             Text::from(&*text),
         );
-        let seen = workspace.published.last();
+        let seen = workspace.diagnostics.last();
         let mut opened = Self { workspace, document, key, seen, is_open: false };
         let item = TextDocumentItem::new(uri.clone(), language, FIRST_VERSION, text);
         if opened.workspace.sync.open_close {
@@ -134,7 +134,7 @@ impl OpenDocument {
         Ok(opened)
     }
 
-    /// Returns a snapshot of the document, which equals the server's version.
+    /// Returns a snapshot of the document. It equals the server's text, unless the server wants no changes.
     pub fn snapshot(&self) -> &Document {
         &self.document
     }
@@ -209,8 +209,8 @@ impl OpenDocument {
     /// # Errors
     /// Fails if the connection ends.
     pub async fn diagnostics(&self) -> Result<PublishDiagnosticsParams, CallError> {
-        let Workspace { published, peer, .. } = &self.workspace;
-        published.newer(&self.key, self.seen, self.version(), peer).await
+        let Workspace { diagnostics, peer, .. } = &self.workspace;
+        diagnostics.newer(&self.key, self.seen, self.version(), peer).await
     }
 
     /// Closes the document. It can then be opened again.
@@ -231,7 +231,7 @@ impl OpenDocument {
         text.replace(bytes.clone(), new);
         let version = self.document.version().saturating_add(1);
         let changed = self.document.with_text(version, text);
-        let seen = self.workspace.published.last();
+        let seen = self.workspace.diagnostics.last();
         if let Some(event) = self.event(bytes, new, &changed) {
             let identifier = VersionedTextDocumentIdentifier::new(version, self.identifier());
             let params = DidChangeTextDocumentParams::new(identifier, vec![event]);
@@ -290,7 +290,7 @@ fn edited(document: &Document, edits: &[TextEdit]) -> Result<String, ApplyError>
 const FIRST_VERSION: i32 = 1;
 
 impl Workspace {
-    /// No code that holds the lock can panic halfway through a change.
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
     fn open(&self) -> MutexGuard<'_, HashSet<DocumentKey>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
