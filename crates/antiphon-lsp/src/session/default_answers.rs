@@ -16,7 +16,14 @@ pub(super) fn answer(request: &Invocation, folders: Option<&WorkspaceFolders>) -
         "client/registerCapability"
         | "client/unregisterCapability"
         | "window/showMessageRequest"
-        | "window/workDoneProgress/create" => encode(()),
+        | "window/workDoneProgress/create"
+        | "workspace/codeLens/refresh"
+        | "workspace/diagnostic/refresh"
+        | "workspace/foldingRange/refresh"
+        | "workspace/inlayHint/refresh"
+        | "workspace/inlineValue/refresh"
+        | "workspace/semanticTokens/refresh"
+        | "workspace/textDocumentContent/refresh" => encode(()),
         "window/showDocument" => encode(json!({ "success": false })),
         "workspace/applyEdit" => {
             encode(json!({ "applied": false, "failureReason": "this client applies no edits" }))
@@ -26,7 +33,6 @@ pub(super) fn answer(request: &Invocation, folders: Option<&WorkspaceFolders>) -
             encode(vec![(); params.items.len()])
         }
         "workspace/workspaceFolders" => encode(folders),
-        method if method.starts_with("workspace/") && method.ends_with("/refresh") => encode(()),
         _ => None,
     }
 }
