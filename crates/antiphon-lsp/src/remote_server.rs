@@ -36,7 +36,8 @@ pub struct RemoteServer {
 }
 
 impl RemoteServer {
-    /// Creates the handle of the server at the other end of a connection.
+    /// Creates the handle of the server at the other end of a connection. For the [`Peer`] of a handler, use `from`:
+    /// a client made from a peer cannot receive [partial results](Self::partial_results).
     pub fn new(client: Client) -> Self {
         Self { client, peer: None }
     }

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use antiphon::transport::Transport;
 use antiphon::{
-    CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, PerConnection,
+    BoxFuture, CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, Peer,
+    PerConnection,
 };
 
 use super::handler::SessionHandler;
 use super::{Received, ServerSession, StartError};
 use crate::documents::PositionEncoding;
 use crate::types::{
-    ClientCapabilities, ClientInfo, InitializeParams, InitializedParams, LspAny, WorkspaceFolder,
+    ClientCapabilities, ClientInfo, InitializeParams, InitializeResult, InitializedParams, LspAny,
+    WorkspaceFolder,
 };
 use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri, limits};
 
@@ -287,31 +289,40 @@ impl SessionBuilder {
         (builder.handler(handler), received)
     }
 
-    async fn handshake(
+    /// The future is boxed, because the params of `initialize` make it large.
+    fn handshake(
         mut self,
-        server: String,
+        endpoint: String,
         client: Client,
         received: Received,
         is_child: bool,
-    ) -> Result<ServerSession, StartError> {
+    ) -> BoxFuture<'static, Result<ServerSession, StartError>> {
         self.announce(is_child);
         let remote = RemoteServer::new(client.clone());
-        let shaken = async {
-            let result = remote.initialize(self.params.clone());
-            let result = result.timeout(self.initialize_timeout).await?;
-            remote.initialized(InitializedParams {}).await?;
-            // The protocol needs a connection on which the server can call the client.
-            let peer = client.peer().ok_or(CallError::CannotCallBack("this transport"))?;
-            Ok((result, peer))
-        };
-        let shaken = shaken.await.map_err(|error| StartError::handshake(server.clone(), error));
-        let session = shaken.and_then(|(result, peer)| {
-            ServerSession::new(&self, server, remote, peer, received, result)
-        });
-        if session.is_err() {
-            client.close().await;
-        }
-        session
+        Box::pin(async move {
+            let session = match self.initialize(&remote).await {
+                Ok((result, peer)) => {
+                    ServerSession::new(&self, endpoint, remote, peer, received, result)
+                }
+                Err(error) => Err(StartError::handshake(endpoint, error)),
+            };
+            if session.is_err() {
+                client.close().await;
+            }
+            session
+        })
+    }
+
+    async fn initialize(
+        &self,
+        server: &RemoteServer,
+    ) -> Result<(InitializeResult, Peer), CallError> {
+        let result = server.initialize(self.params.clone());
+        let result = result.timeout(self.initialize_timeout).await?;
+        server.initialized(InitializedParams {}).await?;
+        // The protocol needs a connection on which the server can call the client.
+        let peer = server.peer().ok_or(CallError::CannotCallBack("this transport"))?;
+        Ok((result, peer))
     }
 
     /// Adds the capabilities and the process id of the session to the params.
