@@ -1,6 +1,6 @@
 //! The handle of a language server, for an editor.
 
-use antiphon::{Call, CallError, Client};
+use antiphon::{Call, CallError, Client, Peer};
 use serde::Serialize;
 
 use crate::types::{Notification, Request};
@@ -10,6 +10,10 @@ use crate::types::{Notification, Request};
 ///
 /// The connection closes when the last clone is dropped. [`ServerSession`](crate::ServerSession) adds the
 /// handshake and the shutdown.
+///
+/// A handle made from a [`Peer`] does not keep the connection open. The handlers of a
+/// [`LanguageClient`](crate::LanguageClient) use such a handle: `RemoteServer::from(cx.peer()?)`, or the one that
+/// [`SessionBuilder::start_with`](crate::SessionBuilder::start_with) passes to the client.
 ///
 /// ```
 /// use antiphon::CallError;
@@ -27,12 +31,15 @@ use crate::types::{Notification, Request};
 #[derive(Clone, Debug)]
 pub struct RemoteServer {
     client: Client,
+    /// The other end, if the handle does not own the connection.
+    peer: Option<Peer>,
 }
 
 impl RemoteServer {
-    /// Creates the handle of the server at the other end of a connection.
+    /// Creates the handle of the server at the other end of a connection. For the [`Peer`] of a handler, use `from`:
+    /// a client made from a peer cannot receive [partial results](Self::partial_results).
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, peer: None }
     }
 
     /// Returns the connection to the server, for methods that are not part of the protocol.
@@ -50,6 +57,11 @@ impl RemoteServer {
         self.notify(N::METHOD.as_str(), params).await
     }
 
+    /// Returns the server as a peer; `None` if the server cannot send notifications to this client, as over HTTP.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        self.peer.clone().or_else(|| self.client.peer())
+    }
+
     pub(crate) fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
         self.client.call(method, params)
     }
@@ -60,5 +72,19 @@ impl RemoteServer {
         params: impl Serialize,
     ) -> Result<(), CallError> {
         self.client.notify(method, params).await
+    }
+}
+
+/// Does not keep the connection open.
+impl From<Peer> for RemoteServer {
+    fn from(peer: Peer) -> Self {
+        Self { client: Client::from(&peer), peer: Some(peer) }
+    }
+}
+
+/// Does not keep the connection open.
+impl From<&Peer> for RemoteServer {
+    fn from(peer: &Peer) -> Self {
+        Self::from(peer.clone())
     }
 }

@@ -41,6 +41,7 @@ fn lsp(root: &Path) -> Result<Vec<Rule>, CommandError> {
         ("workspace/inlayHint/refresh", Value::Null),
         ("workspace/inlineValue/refresh", Value::Null),
         ("workspace/semanticTokens/refresh", Value::Null),
+        ("workspace/textDocumentContent/refresh", Value::Null),
     ];
     let rules = answers.into_iter().map(rule).collect::<Result<Vec<_>, _>>();
     rules.map(|rules| [rules, vec![Rule::null_per_item("workspace/configuration")]].concat())

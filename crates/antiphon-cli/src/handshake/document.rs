@@ -4,7 +4,7 @@
 //! LSP counts from 0, in UTF-16 code units.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -112,9 +112,20 @@ pub(crate) fn folder(path: &Path) -> Result<Value, CommandError> {
     Ok(json!({ "uri": file_uri(path)?, "name": name }))
 }
 
+/// Returns the absolute path, without `.` and `..`. The file system is not read.
 fn absolute(path: &Path) -> Result<PathBuf, CommandError> {
-    std::path::absolute(path)
-        .map_err(|error| CommandError::usage(format!("cannot find {}: {error}", path.display())))
+    let absolute = std::path::absolute(path)
+        .map_err(|error| CommandError::usage(format!("cannot find {}: {error}", path.display())))?;
+    let mut whole = PathBuf::new();
+    // An empty component at the end becomes a final `/`, so it stays.
+    let end = absolute.as_os_str().as_encoded_bytes().ends_with(b"/").then_some("".as_ref());
+    for component in absolute.components().map(Component::as_os_str).chain(end) {
+        match component.to_str() {
+            Some("..") => _ = whole.pop(),
+            _ => whole.push(component),
+        }
+    }
+    Ok(whole)
 }
 
 /// The language identifiers of LSP by file extension.
@@ -221,6 +232,7 @@ mod tests {
     fn a_uri_escapes_what_is_not_plain() {
         assert_eq!(file_uri(Path::new("/a b/é#.c")).unwrap(), "file:///a%20b/%C3%A9%23.c");
         assert!(file_uri(Path::new("x")).unwrap().ends_with("/x"));
+        assert_eq!(file_uri(Path::new("/../a/../b/./c/")).unwrap(), "file:///b/c/");
     }
 
     #[test]

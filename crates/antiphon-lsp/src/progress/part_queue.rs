@@ -63,7 +63,7 @@ impl PartQueue {
         Poll::Pending
     }
 
-    /// No code that holds the lock can panic halfway through a change.
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -107,7 +107,7 @@ impl RemoteServer {
     }
 
     fn watch(&self, parts: &Arc<PartQueue>) -> Result<ProgressWatch, CallError> {
-        let peer = self.client().peer().ok_or(CallError::CannotCallBack("this transport"))?;
+        let peer = self.peer().ok_or(CallError::CannotCallBack("this transport"))?;
         let parts = parts.clone();
         peer.watch_progress(move |part| parts.push(part))
     }

@@ -2,20 +2,23 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use antiphon::transport::Transport;
 use antiphon::{
-    CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, PerConnection,
+    BoxFuture, CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, Peer,
+    PerConnection,
 };
 
 use super::handler::SessionHandler;
-use super::{Heard, ServerSession, StartError};
+use super::{Received, ServerSession, StartError};
 use crate::documents::PositionEncoding;
 use crate::types::{
-    ClientCapabilities, ClientInfo, InitializeParams, InitializedParams, LspAny, WorkspaceFolder,
+    ClientCapabilities, ClientInfo, InitializeParams, InitializeResult, InitializedParams, LspAny,
+    WorkspaceFolder,
 };
-use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_uri, limits};
+use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri, limits};
 
 /// A builder for a [`ServerSession`]: the params of `initialize`, limits and timeouts.
 ///
@@ -87,7 +90,8 @@ impl SessionBuilder {
     #[allow(deprecated, reason = "older servers read `rootUri` only")]
     pub fn root(mut self, folder: impl AsRef<Path>) -> io::Result<Self> {
         let uri = file_uri(&folder)?;
-        let folder = std::path::absolute(folder)?;
+        // Without `..`, so the last segment is a name.
+        let folder = file_path(&uri).unwrap_or_else(|| folder.as_ref().to_owned());
         let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
         let added = WorkspaceFolder { uri: uri.clone(), name: name.into_owned() };
         let folders = &mut self.params.workspace_folders_initialize_params.workspace_folders;
@@ -157,22 +161,53 @@ impl SessionBuilder {
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let endpoint = endpoint.try_into().map_err(|error| {
-            let (server, remedy) =
-                ("(invalid endpoint)".to_owned(), "use an endpoint such as exec+header:clangd");
-            StartError::Connect {
-                server,
-                remedy,
-                source: Into::<EndpointError>::into(error).into(),
-            }
-        })?;
-        let server = endpoint.to_string();
-        let (builder, heard) = self.connection(client);
+        self.start_with(endpoint, |_| client).await
+    }
+
+    /// Like [`start`](Self::start), with a client that calls the server: the closure receives the handle of the server,
+    /// and returns the [`LanguageClient`]. The handle does not keep the connection open.
+    ///
+    /// See [`LanguageClient`] for calls in the handlers of notifications.
+    ///
+    /// ```no_run
+    /// use antiphon::{Context, ErrorObject};
+    /// use antiphon_lsp::types::WorkspaceDiagnosticParams;
+    /// use antiphon_lsp::{LanguageClient, RemoteServer, ServerSession};
+    ///
+    /// struct Headless {
+    ///     server: RemoteServer,
+    /// }
+    ///
+    /// impl LanguageClient for Headless {
+    ///     async fn workspace_diagnostic_refresh(&self, cx: Context) -> Result<(), ErrorObject> {
+    ///         let server = self.server.clone();
+    ///         let pull = async move {
+    ///             let found = server.workspace_diagnostic(WorkspaceDiagnosticParams::default()).await;
+    ///             println!("{found:?}");
+    ///         };
+    ///         Ok(cx.spawn(pull)?)
+    ///     }
+    /// }
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let session = ServerSession::builder()
+    ///     .start_with("exec:clangd", |server| Headless { server })
+    ///     .await?;
+    /// # drop(session);
+    /// # Ok(()) }
+    /// ```
+    pub async fn start_with<C: LanguageClient>(
+        self,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> Result<ServerSession, StartError> {
+        let endpoint = endpoint.try_into().map_err(|error| StartError::Endpoint(error.into()))?;
+        let (server, is_child) = (endpoint.to_string(), matches!(endpoint, Endpoint::Exec { .. }));
+        let (builder, received) = self.connection(make_client);
         let connected = builder.connect(&endpoint).await;
         let connected =
-            connected.map_err(|source| StartError::connect(server.clone(), source, &endpoint))?;
-        let is_child = matches!(endpoint, Endpoint::Exec { .. });
-        self.handshake(server, connected, heard, is_child).await
+            connected.map_err(|source| StartError::connect(server.clone(), source, is_child))?;
+        self.handshake(server, connected, received, is_child).await
     }
 
     /// Like [`start`](Self::start), with a server in this process. It is meant for tests of a language server.
@@ -202,10 +237,19 @@ impl SessionBuilder {
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
+        self.in_process_with(make, |_| client).await
+    }
+
+    /// Like [`start_with`](Self::start_with), with a server in this process.
+    pub async fn in_process_with<S: Into<LanguageService>, C: LanguageClient>(
+        self,
+        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> Result<ServerSession, StartError> {
         let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
-        let (builder, heard) = self.connection(client);
+        let (builder, received) = self.connection(make_client);
         let connected = builder.in_process(service);
-        self.handshake("the server in this process".to_owned(), connected, heard, false).await
+        self.handshake("the server in this process".to_owned(), connected, received, false).await
     }
 
     /// Like [`start`](Self::start), over a transport that the application opened.
@@ -214,44 +258,71 @@ impl SessionBuilder {
         transport: impl Transport,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let (builder, heard) = self.connection(client);
-        let connected = builder.over(transport);
-        self.handshake("the server".to_owned(), connected, heard, false).await
+        self.over_with(transport, |_| client).await
     }
 
-    fn connection(&self, client: impl LanguageClient) -> (ClientBuilder, Heard) {
-        let heard = Heard::default();
-        let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
-        let handler = SessionHandler::new(client, folders, heard.clone());
-        let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
-        (builder.handler(handler), heard)
-    }
-
-    async fn handshake(
-        mut self,
-        server: String,
-        client: Client,
-        heard: Heard,
-        is_child: bool,
+    /// Like [`start_with`](Self::start_with), over a transport that the application opened.
+    pub async fn over_with<C: LanguageClient>(
+        self,
+        transport: impl Transport,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
     ) -> Result<ServerSession, StartError> {
+        let (builder, received) = self.connection(make_client);
+        let connected = builder.over(transport);
+        self.handshake("the server".to_owned(), connected, received, false).await
+    }
+
+    fn connection<C: LanguageClient>(
+        &self,
+        make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
+    ) -> (ClientBuilder, Received) {
+        let received = Received::default();
+        let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
+        let (make_client, of_handler) = (Mutex::new(Some(make_client)), received.clone());
+        let handler = PerConnection::new(move |_: &_, peer| {
+            // Always present: a session has one connection. HTTP has none, and its handshake fails.
+            let make_client = make_client.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let client = make_client.map(|make_client| make_client(RemoteServer::from(peer)));
+            SessionHandler::new(client, folders.clone(), of_handler.clone())
+        });
+        let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
+        (builder.handler(handler), received)
+    }
+
+    /// The future is boxed, because the params of `initialize` make it large.
+    fn handshake(
+        mut self,
+        endpoint: String,
+        client: Client,
+        received: Received,
+        is_child: bool,
+    ) -> BoxFuture<'static, Result<ServerSession, StartError>> {
         self.announce(is_child);
         let remote = RemoteServer::new(client.clone());
-        let shaken = async {
-            let result = remote.initialize(self.params.clone());
-            let result = result.timeout(self.initialize_timeout).await?;
-            remote.initialized(InitializedParams {}).await?;
-            // The protocol needs a connection on which the server can call the client.
-            let peer = client.peer().ok_or(CallError::CannotCallBack("this transport"))?;
-            Ok((result, peer))
-        };
-        let shaken = shaken.await.map_err(|error| StartError::handshake(server.clone(), error));
-        let session = shaken.and_then(|(result, peer)| {
-            ServerSession::new(&self, server, remote, peer, heard, result)
-        });
-        if session.is_err() {
-            client.close().await;
-        }
-        session
+        Box::pin(async move {
+            let session = match self.initialize(&remote).await {
+                Ok((result, peer)) => {
+                    ServerSession::new(&self, endpoint, remote, peer, received, result)
+                }
+                Err(error) => Err(StartError::handshake(endpoint, error)),
+            };
+            if session.is_err() {
+                client.close().await;
+            }
+            session
+        })
+    }
+
+    async fn initialize(
+        &self,
+        server: &RemoteServer,
+    ) -> Result<(InitializeResult, Peer), CallError> {
+        let result = server.initialize(self.params.clone());
+        let result = result.timeout(self.initialize_timeout).await?;
+        server.initialized(InitializedParams {}).await?;
+        // The protocol needs a connection on which the server can call the client.
+        let peer = server.peer().ok_or(CallError::CannotCallBack("this transport"))?;
+        Ok((result, peer))
     }
 
     /// Adds the capabilities and the process id of the session to the params.

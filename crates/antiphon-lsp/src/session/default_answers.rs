@@ -1,8 +1,8 @@
 //! The default responses of a session to requests that the application does not implement.
 //!
 //! They are truthful: a session has no user interface, so it applies no edits and shows no dialogs. Without a session,
-//! [`LanguageClient`](crate::LanguageClient) returns -32601. The binary has the same responses as rules that a user can
-//! replace.
+//! [`LanguageClient`](crate::LanguageClient) returns -32601. The binary has the same responses. There they are rules,
+//! and a user can replace them.
 
 use antiphon::{Invocation, Outcome, RawJson};
 use serde::Serialize;
@@ -16,7 +16,14 @@ pub(super) fn answer(request: &Invocation, folders: Option<&WorkspaceFolders>) -
         "client/registerCapability"
         | "client/unregisterCapability"
         | "window/showMessageRequest"
-        | "window/workDoneProgress/create" => encode(()),
+        | "window/workDoneProgress/create"
+        | "workspace/codeLens/refresh"
+        | "workspace/diagnostic/refresh"
+        | "workspace/foldingRange/refresh"
+        | "workspace/inlayHint/refresh"
+        | "workspace/inlineValue/refresh"
+        | "workspace/semanticTokens/refresh"
+        | "workspace/textDocumentContent/refresh" => encode(()),
         "window/showDocument" => encode(json!({ "success": false })),
         "workspace/applyEdit" => {
             encode(json!({ "applied": false, "failureReason": "this client applies no edits" }))
@@ -26,7 +33,6 @@ pub(super) fn answer(request: &Invocation, folders: Option<&WorkspaceFolders>) -
             encode(vec![(); params.items.len()])
         }
         "workspace/workspaceFolders" => encode(folders),
-        method if method.starts_with("workspace/") && method.ends_with("/refresh") => encode(()),
         _ => None,
     }
 }

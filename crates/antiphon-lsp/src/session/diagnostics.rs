@@ -8,32 +8,31 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as Poller, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll, ready};
 
-use antiphon::{BoxFuture, CallError, CloseReason, Params, Peer};
+use antiphon::{BoxFuture, CallError, Params, Peer};
 use futures_core::Stream;
+use tokio::sync::watch;
 
-use crate::types::{PublishDiagnosticsParams, Uri};
+use crate::file_uri::DocumentKey;
+use crate::types::PublishDiagnosticsParams;
 
 const MAX_DOCUMENTS: usize = 10_000;
 const MAX_BYTES: usize = 256 << 20;
 
 /// The newest diagnostics of each document of one session.
 #[derive(Debug, Default)]
-pub(super) struct Published(Mutex<Table>);
+pub(super) struct DiagnosticsStore(watch::Sender<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     /// The diagnostics by the number of their arrival.
     published: BTreeMap<u64, Entry>,
-    by_document: HashMap<Uri, u64>,
+    by_document: HashMap<DocumentKey, u64>,
     last: u64,
     bytes: usize,
-    /// The readers that wait for more.
-    readers: Vec<Waker>,
 }
 
 #[derive(Debug)]
@@ -45,7 +44,7 @@ struct Entry {
 impl Table {
     fn insert(&mut self, diagnostics: PublishDiagnosticsParams, bytes: usize) {
         self.last += 1;
-        if let Some(old) = self.by_document.insert(diagnostics.uri.clone(), self.last) {
+        if let Some(old) = self.by_document.insert(DocumentKey::new(&diagnostics.uri), self.last) {
             self.remove(old);
         }
         self.bytes += bytes;
@@ -55,7 +54,7 @@ impl Table {
         {
             let Some((&first, _)) = self.published.first_key_value() else { break };
             if let Some(entry) = self.remove(first) {
-                self.by_document.remove(&entry.diagnostics.uri);
+                self.by_document.remove(&DocumentKey::new(&entry.diagnostics.uri));
             }
         }
     }
@@ -66,7 +65,7 @@ impl Table {
         Some(entry)
     }
 
-    fn of(&self, document: &Uri) -> Option<(u64, &PublishDiagnosticsParams)> {
+    fn of(&self, document: &DocumentKey) -> Option<(u64, &PublishDiagnosticsParams)> {
         let number = *self.by_document.get(document)?;
         Some((number, &self.published.get(&number)?.diagnostics))
     }
@@ -77,34 +76,31 @@ impl Table {
     }
 }
 
-impl Published {
+impl DiagnosticsStore {
     /// Stores the params of `textDocument/publishDiagnostics`. Invalid params are logged and ignored.
     pub(super) fn publish(&self, params: Option<&Params>) {
         let Some(json) = params.map(Params::as_json) else { return };
-        let diagnostics = match json.decode() {
-            Ok(diagnostics) => diagnostics,
-            Err(error) => return tracing::warn!(%error, "the server published invalid diagnostics"),
-        };
-        let mut table = self.table();
-        table.insert(diagnostics, json.as_str().len());
-        let readers = std::mem::take(&mut table.readers);
-        drop(table);
-        readers.into_iter().for_each(Waker::wake);
+        match json.decode() {
+            Ok(diagnostics) => {
+                self.0.send_modify(|table| table.insert(diagnostics, json.as_str().len()));
+            }
+            Err(error) => tracing::warn!(%error, "the server published invalid diagnostics"),
+        }
     }
 
     /// Returns the number of the newest diagnostics.
     pub(super) fn last(&self) -> u64 {
-        self.table().last
+        self.0.borrow().last
     }
 
-    pub(super) fn of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
-        self.table().of(document).map(|(_, diagnostics)| diagnostics.clone())
+    pub(super) fn of(&self, document: &DocumentKey) -> Option<PublishDiagnosticsParams> {
+        self.0.borrow().of(document).map(|(_, diagnostics)| diagnostics.clone())
     }
 
     /// Waits for diagnostics of a document that arrive after this number and are not for an older version.
     pub(super) async fn newer(
         &self,
-        document: &Uri,
+        document: &DocumentKey,
         seen: u64,
         version: i32,
         peer: &Peer,
@@ -114,28 +110,34 @@ impl Published {
             let is_newer = diagnostics.version.is_none_or(|published| published >= version);
             (number > seen && is_newer).then(|| diagnostics.clone())
         };
-        let found = poll_fn(|poller| self.poll(poller, find));
+        self.wait_for(find, peer).await
+    }
+
+    /// Waits for the next diagnostics of any document that arrive after this number.
+    async fn after(
+        self: Arc<Self>,
+        seen: u64,
+        peer: Peer,
+    ) -> Result<(u64, PublishDiagnosticsParams), CallError> {
+        self.wait_for(|table| table.after(seen), &peer).await
+    }
+
+    async fn wait_for<T>(
+        &self,
+        find: impl Fn(&Table) -> Option<T>,
+        peer: &Peer,
+    ) -> Result<T, CallError> {
+        let (mut table, mut found) = (self.0.subscribe(), None);
+        let has_found = table.wait_for(|table| {
+            found = find(table);
+            found.is_some()
+        });
         tokio::select! {
             biased;
-            found = found => Ok(found),
-            reason = peer.closed() => Err(CallError::Closed(reason)),
+            _ = has_found => {}
+            reason = peer.closed() => return Err(CallError::Closed(reason)),
         }
-    }
-
-    fn poll<T>(&self, poller: &Poller<'_>, find: impl Fn(&Table) -> Option<T>) -> Poll<T> {
-        let mut table = self.table();
-        if let Some(found) = find(&table) {
-            return Poll::Ready(found);
-        }
-        if !table.readers.iter().any(|waker| waker.will_wake(poller.waker())) {
-            table.readers.push(poller.waker().clone());
-        }
-        Poll::Pending
-    }
-
-    /// No code that holds the lock can panic halfway through a change.
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(found.expect("`wait_for` returns when it is found, and `self` holds the sender"))
     }
 }
 
@@ -148,15 +150,16 @@ impl Published {
 /// If new diagnostics of a document arrive before the old ones are read, the stream skips the old ones. It keeps the
 /// newest 10,000 documents, with at most 256 MiB of JSON in total.
 pub struct Diagnostics {
-    published: Arc<Published>,
-    /// The number of the last diagnostics that were read.
-    seen: u64,
-    closed: BoxFuture<'static, CloseReason>,
+    store: Arc<DiagnosticsStore>,
+    peer: Peer,
+    /// Waits for the next diagnostics. `None` after the end.
+    next: Option<BoxFuture<'static, Result<(u64, PublishDiagnosticsParams), CallError>>>,
 }
 
 impl Diagnostics {
-    pub(super) fn new(published: Arc<Published>, peer: Peer) -> Self {
-        Self { published, seen: 0, closed: Box::pin(async move { peer.closed().await }) }
+    pub(super) fn new(store: Arc<DiagnosticsStore>, peer: Peer) -> Self {
+        let next: BoxFuture<'static, _> = Box::pin(store.clone().after(0, peer.clone()));
+        Self { store, peer, next: Some(next) }
     }
 }
 
@@ -165,19 +168,23 @@ impl Stream for Diagnostics {
 
     fn poll_next(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        match this.published.poll(poller, |table| table.after(this.seen)) {
-            Poll::Ready((number, diagnostics)) => {
-                this.seen = number;
-                Poll::Ready(Some(diagnostics))
+        let Some(next) = &mut this.next else { return Poll::Ready(None) };
+        let arrived = ready!(next.as_mut().poll(poller));
+        let (next, diagnostics) = match arrived {
+            Ok((number, diagnostics)) => {
+                let next = this.store.clone().after(number, this.peer.clone());
+                (Some(Box::pin(next) as BoxFuture<'static, _>), Some(diagnostics))
             }
-            Poll::Pending => this.closed.as_mut().poll(poller).map(|_| None),
-        }
+            Err(_) => (None, None),
+        };
+        this.next = next;
+        Poll::Ready(diagnostics)
     }
 }
 
 impl fmt::Debug for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Diagnostics").field("seen", &self.seen).finish_non_exhaustive()
+        f.debug_struct("Diagnostics").finish_non_exhaustive()
     }
 }
 
@@ -187,6 +194,10 @@ mod tests {
 
     fn about(document: usize) -> PublishDiagnosticsParams {
         PublishDiagnosticsParams::new(document.to_string().into(), None, vec![])
+    }
+
+    fn key(uri: &str) -> DocumentKey {
+        DocumentKey::new(&uri.into())
     }
 
     #[test]
@@ -199,12 +210,12 @@ mod tests {
             (table.published.len(), table.by_document.len()),
             (MAX_DOCUMENTS, MAX_DOCUMENTS)
         );
-        assert!(table.of(&"0".into()).is_none() && table.of(&"1".into()).is_some());
+        assert!(table.of(&key("0")).is_none() && table.of(&key("1")).is_some());
         table.insert(about(1), MAX_BYTES);
         assert_eq!((table.published.len(), table.bytes), (1, MAX_BYTES));
         table.insert(about(1), 5);
         table.insert(about(2), MAX_BYTES + 1);
         assert_eq!((table.by_document.len(), table.bytes), (1, MAX_BYTES + 1));
-        assert!(table.of(&"2".into()).is_some());
+        assert!(table.of(&key("2")).is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon::{CallError, CloseReason, ConnectError, Endpoint, ErrorObject};
+use antiphon::{CallError, CloseReason, ConnectError, EndpointError, ErrorObject};
 
 use crate::types::InitializeError;
 
@@ -23,13 +23,24 @@ use crate::types::InitializeError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The program cannot be started, or the server cannot be reached.
-    #[error("cannot start the language server {server}: {remedy}")]
+    /// The endpoint is invalid.
+    #[error("the endpoint of the language server is invalid: use one such as exec+header:clangd")]
+    Endpoint(#[source] EndpointError),
+    /// The program of an `exec:` endpoint cannot be started.
+    #[error(
+        "cannot start the language server {server}: check that the program is installed and on the PATH"
+    )]
+    Spawn {
+        /// The endpoint.
+        server: String,
+        /// The cause.
+        source: ConnectError,
+    },
+    /// The server cannot be reached.
+    #[error("cannot connect to the language server {server}: check that the server listens there")]
     Connect {
         /// The endpoint.
         server: String,
-        /// The remedy.
-        remedy: &'static str,
         /// The cause.
         source: ConnectError,
     },
@@ -73,12 +84,8 @@ pub enum StartError {
 }
 
 impl StartError {
-    pub(super) fn connect(server: String, source: ConnectError, endpoint: &Endpoint) -> Self {
-        let remedy = match endpoint {
-            Endpoint::Exec { .. } => "check that the program is installed and on the PATH",
-            _ => "check that the server listens there",
-        };
-        Self::Connect { server, remedy, source }
+    pub(super) fn connect(server: String, source: ConnectError, is_child: bool) -> Self {
+        if is_child { Self::Spawn { server, source } } else { Self::Connect { server, source } }
     }
 
     /// Converts a failure of `initialize` or `initialized`.
@@ -97,8 +104,8 @@ impl StartError {
     }
 }
 
-/// The reason why a server did not end as the protocol requires. The server no longer runs: its process is killed if
-/// necessary.
+/// The reason why a server did not end as the protocol requires. The connection is closed. If the session started the
+/// process of the server, the process no longer runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
@@ -118,9 +125,9 @@ pub enum ShutdownError {
         /// The cause.
         source: CloseReason,
     },
-    /// The server did not end in time after `exit`.
+    /// The server did not close the connection in time after `exit`. The session has closed it.
     #[error(
-        "{server} was still running {limit:?} after `exit`, and was stopped; raise `shutdown_timeout` if it needs more time"
+        "{server} did not close the connection within {limit:?} after `exit`; raise `shutdown_timeout` if it needs more time"
     )]
     StillRunning {
         /// The endpoint.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use antiphon::{BoxFuture, Code, Context, Handler, Invocation, Outcome, Router};
 
-use super::Heard;
-use super::default_answers;
+use super::{Received, default_answers};
 use crate::LanguageClient;
 use crate::generated::language_client;
 use crate::types::WorkspaceFolders;
@@ -15,16 +14,17 @@ use crate::types::WorkspaceFolders;
 pub(super) struct SessionHandler {
     client: Router,
     folders: Option<WorkspaceFolders>,
-    heard: Heard,
+    received: Received,
 }
 
 impl SessionHandler {
     pub(super) fn new(
-        client: impl LanguageClient,
+        client: Option<impl LanguageClient>,
         folders: Option<WorkspaceFolders>,
-        heard: Heard,
+        received: Received,
     ) -> Self {
-        Self { client: language_client::router(&Arc::new(client)), folders, heard }
+        let router = |client| language_client::router(&Arc::new(client));
+        Self { client: client.map_or_else(Router::new, router), folders, received }
     }
 }
 
@@ -32,14 +32,14 @@ impl Handler for SessionHandler {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         let default = default_answers::answer(&call, self.folders.as_ref());
         let Some(default) = default else { return self.client.call(call, cx) };
-        // Before the application responds, because a server may report without waiting for the response.
+        // Registers the token before the application responds, because the server may send reports without waiting.
         let is_create = call.method.as_str() == "window/workDoneProgress/create";
-        let created = is_create.then(|| self.heard.progress.create(call.params.as_ref()));
+        let created = is_create.then(|| self.received.progress.create(call.params.as_ref()));
         let created = match created.transpose() {
             Ok(created) => created.flatten(),
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let (answer, running) = (self.client.call(call, cx), self.heard.progress.clone());
+        let (answer, running) = (self.client.call(call, cx), self.received.progress.clone());
         Box::pin(async move {
             match answer.await {
                 Err(error) if error.code == Code::METHOD_NOT_FOUND => default,
@@ -55,8 +55,8 @@ impl Handler for SessionHandler {
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
         let params = notification.params.as_ref();
         match notification.method.as_str() {
-            "textDocument/publishDiagnostics" => self.heard.diagnostics.publish(params),
-            "$/progress" => self.heard.progress.report(params),
+            "textDocument/publishDiagnostics" => self.received.diagnostics.publish(params),
+            "$/progress" => self.received.progress.report(params),
             _ => {}
         }
         self.client.notify(notification, cx)

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 pub use self::builder::SessionBuilder;
 pub use self::diagnostics::Diagnostics;
-use self::diagnostics::Published;
+use self::diagnostics::DiagnosticsStore;
 pub use self::error::{ShutdownError, StartError};
 use self::open_document::Workspace;
 pub use self::open_document::{ApplyError, OpenDocument, OpenError};
@@ -32,6 +32,7 @@ pub use self::server_progress::{ServerProgress, ServerProgressStream};
 use self::sync_options::SyncOptions;
 use crate::RemoteServer;
 use crate::documents::PositionEncoding;
+use crate::file_uri::DocumentKey;
 use crate::types::{
     InitializeResult, LanguageKind, PublishDiagnosticsParams, ServerCapabilities, ServerInfo, Uri,
 };
@@ -42,10 +43,10 @@ use crate::types::{
 /// [`diagnostics`](Self::diagnostics) is a stream of the diagnostics of all documents.
 ///
 /// The [`LanguageClient`](crate::LanguageClient) of the session handles the requests and notifications of the server.
-/// If it does not implement a request (-32601), the session responds like a client without a user interface: `null` for
-/// each item of `workspace/configuration`, its folders for `workspace/workspaceFolders`, and a refusal of edits, shown
-/// documents and choices in dialogs. It accepts registrations, `window/workDoneProgress/create` and all `refresh`
-/// requests.
+/// If it does not implement a request (-32601), the session responds like a client without a user interface. It returns
+/// `null` for each item of `workspace/configuration`, and the workspace folders for `workspace/workspaceFolders`. It
+/// rejects edits and `window/showDocument`, and chooses nothing in dialogs. It accepts registrations,
+/// `window/workDoneProgress/create`, and the `refresh` requests of the protocol.
 ///
 /// End a session with [`shutdown`](Self::shutdown). If you drop the session and all clones of its [`RemoteServer`], the
 /// connection closes. A process that the session started then has two seconds to end. After that it gets SIGTERM, and
@@ -75,17 +76,17 @@ use crate::types::{
 pub struct ServerSession {
     server: RemoteServer,
     /// The endpoint of the server, for error messages.
-    name: String,
+    endpoint: String,
     initialized: InitializeResult,
     workspace: Workspace,
     progress: Arc<CreatedProgress>,
     shutdown_timeout: Duration,
 }
 
-/// The diagnostics and progress that the server sends.
+/// The diagnostics and progress that the server has sent.
 #[derive(Clone, Debug, Default)]
-struct Heard {
-    diagnostics: Arc<Published>,
+struct Received {
+    diagnostics: Arc<DiagnosticsStore>,
     progress: Arc<CreatedProgress>,
 }
 
@@ -98,10 +99,10 @@ impl ServerSession {
     /// Creates the session after the handshake.
     fn new(
         settings: &SessionBuilder,
-        name: String,
+        endpoint: String,
         server: RemoteServer,
         peer: Peer,
-        heard: Heard,
+        received: Received,
         initialized: InitializeResult,
     ) -> Result<Self, StartError> {
         let encoding = match &initialized.capabilities.position_encoding {
@@ -110,15 +111,15 @@ impl ServerSession {
                 Some(encoding) => encoding,
                 None => {
                     let encoding = chosen.as_str().to_owned();
-                    return Err(StartError::UnknownEncoding { server: name, encoding });
+                    return Err(StartError::UnknownEncoding { server: endpoint, encoding });
                 }
             },
         };
         let sync = SyncOptions::of(&initialized.capabilities);
-        let Heard { diagnostics: published, progress } = heard;
-        let workspace = Workspace { peer, sync, encoding, published, open: Arc::default() };
+        let Received { diagnostics, progress } = received;
+        let workspace = Workspace { peer, sync, encoding, diagnostics, open: Arc::default() };
         let shutdown_timeout = settings.shutdown_timeout;
-        Ok(Self { server, name, initialized, workspace, progress, shutdown_timeout })
+        Ok(Self { server, endpoint, initialized, workspace, progress, shutdown_timeout })
     }
 
     /// Returns the handle of the server, which sends requests and notifications. A clone keeps the connection open.
@@ -171,6 +172,8 @@ impl ServerSession {
     /// Returns a stream of the diagnostics that the server publishes for all documents. It starts with those that have
     /// already arrived. [`OpenDocument::diagnostics`] waits for the diagnostics of one text.
     ///
+    /// A URI is as the server wrote it, so compare it with [`OpenDocument::has_uri`].
+    ///
     /// ```
     /// use antiphon_lsp::ServerSession;
     /// use futures_util::StreamExt as _;
@@ -183,16 +186,17 @@ impl ServerSession {
     /// # }
     /// ```
     pub fn diagnostics(&self) -> Diagnostics {
-        Diagnostics::new(self.workspace.published.clone(), self.workspace.peer.clone())
+        Diagnostics::new(self.workspace.diagnostics.clone(), self.workspace.peer.clone())
     }
 
     /// Returns the newest diagnostics of a document; `None` if the server has published none.
     pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
-        self.workspace.published.of(document)
+        self.workspace.diagnostics.of(&DocumentKey::new(document))
     }
 
-    /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. The
-    /// [`LanguageClient`](crate::LanguageClient) receives the same reports.
+    /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. Progress that
+    /// ends before the stream exists is not lost. The [`LanguageClient`](crate::LanguageClient) receives the same
+    /// reports.
     ///
     /// It does not contain the progress of requests. For that, use
     /// [`Call::with_progress`](antiphon::Call::with_progress) with [`WorkDoneReport`](crate::WorkDoneReport), or
@@ -222,11 +226,12 @@ impl ServerSession {
     /// Ends the server: sends `shutdown`, waits for the response, sends `exit`, and waits until the server closes the
     /// connection. For an `exec:` endpoint, the process has exited on return.
     ///
-    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. A process that does not
-    /// end in time gets SIGTERM, and is killed two seconds later.
+    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. If a process still runs after that,
+    /// its stdin is closed. Two seconds later it gets SIGTERM, and two more seconds later it is killed.
     ///
     /// # Errors
-    /// See [`ShutdownError`]. An exit status other than 0 is an error.
+    /// See [`ShutdownError`]. An exit status other than 0 is an error if the process exits within 200 ms after its
+    /// stdout is closed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the session is dropped too.
@@ -238,12 +243,12 @@ impl ServerSession {
         match asked {
             // Some servers respond to `shutdown` with a value.
             Ok(()) | Err(CallError::Decode { .. }) => exited,
-            Err(source) => Err(ShutdownError::Shutdown { server: self.name, source }),
+            Err(source) => Err(ShutdownError::Shutdown { server: self.endpoint, source }),
         }
     }
 
     async fn exit(&self) -> Result<(), ShutdownError> {
-        let (server, limit) = (|| self.name.clone(), self.shutdown_timeout);
+        let (server, limit) = (|| self.endpoint.clone(), self.shutdown_timeout);
         let peer = &self.workspace.peer;
         let ended = async {
             // If the server has already ended, `exit` is not needed. The reason of the end is read below.

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use antiphon::{CallError, Peer};
 use serde::Serialize;
 
-use super::diagnostics::Published;
+use super::diagnostics::DiagnosticsStore;
 use super::sync_options::{Change, SyncOptions};
 use crate::documents::{Document, PositionEncoding, Text, difference};
+use crate::file_uri::DocumentKey;
 use crate::types::{
     self, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, LanguageKind, Position, PublishDiagnosticsParams,
@@ -68,15 +69,15 @@ pub(super) struct Workspace {
     pub(super) peer: Peer,
     pub(super) sync: SyncOptions,
     pub(super) encoding: PositionEncoding,
-    pub(super) published: Arc<Published>,
+    pub(super) diagnostics: Arc<DiagnosticsStore>,
     /// The open documents.
-    pub(super) open: Arc<Mutex<HashSet<Uri>>>,
+    pub(super) open: Arc<Mutex<HashSet<DocumentKey>>>,
 }
 
 /// A document that is open in a session. Created by [`ServerSession::open`](super::ServerSession::open).
 ///
-/// Each change has the next version. The server decides the form of a change: changed ranges, the whole text, or no
-/// change at all. [`close`](Self::close) closes the document, and so does dropping it.
+/// Each change has the next version. The server decides the form of a change: it gets the changed ranges, the whole
+/// text, or no changes. [`close`](Self::close) closes the document, and so does dropping it.
 ///
 /// ```
 /// use antiphon::CallError;
@@ -97,6 +98,7 @@ pub(super) struct Workspace {
 pub struct OpenDocument {
     workspace: Workspace,
     document: Document,
+    key: DocumentKey,
     /// The number of the newest diagnostics when the last change was sent.
     seen: u64,
     /// Whether the document is still open on the server.
@@ -110,7 +112,8 @@ impl OpenDocument {
         language: LanguageKind,
         text: String,
     ) -> Result<Self, OpenError> {
-        if !workspace.open().insert(uri.clone()) {
+        let key = DocumentKey::new(&uri);
+        if !workspace.open().insert(key.clone()) {
             return Err(OpenError::AlreadyOpen { uri });
         }
         let document = Document::new(
@@ -120,8 +123,8 @@ impl OpenDocument {
             workspace.encoding,
             Text::from(&*text),
         );
-        let seen = workspace.published.last();
-        let mut opened = Self { workspace, document, seen, is_open: false };
+        let seen = workspace.diagnostics.last();
+        let mut opened = Self { workspace, document, key, seen, is_open: false };
         let item = TextDocumentItem::new(uri.clone(), language, FIRST_VERSION, text);
         if opened.workspace.sync.open_close {
             let sent = opened.send("textDocument/didOpen", DidOpenTextDocumentParams::new(item));
@@ -131,7 +134,7 @@ impl OpenDocument {
         Ok(opened)
     }
 
-    /// Returns a snapshot of the document, which equals the server's version.
+    /// Returns a snapshot of the document. It equals the server's text, unless the server wants no changes.
     pub fn snapshot(&self) -> &Document {
         &self.document
     }
@@ -139,6 +142,12 @@ impl OpenDocument {
     /// Returns the URI.
     pub fn uri(&self) -> &Uri {
         self.document.uri()
+    }
+
+    /// Whether a URI from the server names this document. Servers may encode the URI of a document in another way than
+    /// their client, so do not compare the texts.
+    pub fn has_uri(&self, uri: &Uri) -> bool {
+        DocumentKey::new(uri) == self.key
     }
 
     /// Returns the version. It starts with 1 and increases by 1 with each change.
@@ -200,8 +209,8 @@ impl OpenDocument {
     /// # Errors
     /// Fails if the connection ends.
     pub async fn diagnostics(&self) -> Result<PublishDiagnosticsParams, CallError> {
-        let Workspace { published, peer, .. } = &self.workspace;
-        published.newer(self.uri(), self.seen, self.version(), peer).await
+        let Workspace { diagnostics, peer, .. } = &self.workspace;
+        diagnostics.newer(&self.key, self.seen, self.version(), peer).await
     }
 
     /// Closes the document. It can then be opened again.
@@ -222,7 +231,7 @@ impl OpenDocument {
         text.replace(bytes.clone(), new);
         let version = self.document.version().saturating_add(1);
         let changed = self.document.with_text(version, text);
-        let seen = self.workspace.published.last();
+        let seen = self.workspace.diagnostics.last();
         if let Some(event) = self.event(bytes, new, &changed) {
             let identifier = VersionedTextDocumentIdentifier::new(version, self.identifier());
             let params = DidChangeTextDocumentParams::new(identifier, vec![event]);
@@ -281,8 +290,8 @@ fn edited(document: &Document, edits: &[TextEdit]) -> Result<String, ApplyError>
 const FIRST_VERSION: i32 = 1;
 
 impl Workspace {
-    /// No code that holds the lock can panic halfway through a change.
-    fn open(&self) -> MutexGuard<'_, HashSet<Uri>> {
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
+    fn open(&self) -> MutexGuard<'_, HashSet<DocumentKey>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -294,7 +303,7 @@ impl Drop for OpenDocument {
             // Fails only if the connection has ended.
             let _ = self.workspace.peer.notify_now("textDocument/didClose", params);
         }
-        self.workspace.open().remove(self.uri());
+        self.workspace.open().remove(&self.key);
     }
 }
 

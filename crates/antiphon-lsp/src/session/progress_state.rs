@@ -1,4 +1,4 @@
-//! The state of one progress, combined from all its reports.
+//! The state of one progress operation, combined from all its reports.
 
 use crate::WorkDoneReport;
 

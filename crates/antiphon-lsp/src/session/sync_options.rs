@@ -30,7 +30,7 @@ impl SyncOptions {
         match &capabilities.text_document_sync {
             Some(TextDocumentSync::Options(options)) => Self::of_options(options),
             Some(TextDocumentSync::Kind(kind)) => {
-                // A server that sends only the kind, as before LSP 3, gets all other notifications too.
+                // In LSP 2, a server sends only the kind. Such a server also gets `didOpen`, `didClose` and `didSave`.
                 let change = Change::of(Some(kind));
                 let any = change != Change::None;
                 Self { open_close: any, change, save: any.then_some(false) }

@@ -63,9 +63,12 @@ impl LanguageServer for Backend {
             FAILS => return Err(ErrorObject::new(-32803, "no index")),
             WAITS => {
                 let (told, cancelled) = (self.told.clone(), cx.cancellation().clone());
+                let late = ProgressParams::new(token.unwrap(), json!([location("late")]));
+                let editor = self.editor.clone();
                 tokio::spawn(async move {
                     cancelled.cancelled().await;
                     told.send("cancelled".to_owned()).unwrap();
+                    editor.send_progress(late).await.unwrap();
                 });
                 std::future::pending::<()>().await;
             }
@@ -154,15 +157,19 @@ async fn a_part_of_another_type_ends_the_stream() {
 
 #[tokio::test]
 async fn a_stream_that_is_dropped_cancels_its_request() {
-    let (session, mut heard) = start(Silent).await;
+    let (seen, mut reports) = mpsc::unbounded_channel();
+    let (session, mut heard) = start(Refusing(seen)).await;
     let mut results = session.server().partial_results(references(WAITS));
     within(results.next()).await.unwrap().unwrap();
-    within(heard.recv()).await.unwrap();
+    let token = within(heard.recv()).await.unwrap();
+    let mut next = session.server().partial_results(references(ALL));
     drop(results);
     assert_eq!(within(heard.recv()).await.as_deref(), Some("cancelled"));
-    // Parts that come late are ignored.
-    let results = session.server().partial_results(references(ALL));
-    assert_eq!(within(results.collect::<Vec<_>>()).await.len(), 2);
+    // A part that comes late is an ordinary notification. No other stream receives it.
+    let late = within(reports.recv()).await.unwrap();
+    assert_eq!((json!(late.token).to_string(), &late.value[0]["uri"]), (token, &json!("late")));
+    assert_eq!(uris(&within(next.next()).await.unwrap().unwrap()), ["a"]);
+    assert_eq!(within(next.count()).await, 1);
 }
 
 /// An editor that waits in the handler of each log line.
@@ -223,13 +230,10 @@ async fn progress_that_the_server_creates_is_a_stream_of_states() {
 #[tokio::test]
 async fn a_slow_reader_sees_the_newest_state_of_each_progress() {
     let (session, editor) = with_editor(Silent).await;
-    let ended = within(editor.create_progress("ended").into_future()).await.unwrap();
-    drop(ended);
     let mut first = within(editor.create_progress("first").into_future()).await.unwrap();
     first.report("one", 10).await.unwrap();
     first.report("two", 20).await.unwrap();
     let _second = within(editor.create_progress("second").into_future()).await.unwrap();
-    // What was created and has ended is not shown any more.
     let mut all = session.progress();
     let mut progress = within(all.next()).await.unwrap();
     assert_eq!(shown(&within(progress.next()).await.unwrap()), ("two", Some(20), false));
@@ -237,8 +241,29 @@ async fn a_slow_reader_sees_the_newest_state_of_each_progress() {
     assert_eq!(within(other.next()).await.unwrap().title, "second");
     assert_ne!(progress.token(), other.token());
     session.shutdown().await.unwrap();
-    assert!(within(all.next()).await.is_none());
-    assert!(within(other.next()).await.is_none());
+    for _ in 0..2 {
+        assert!(within(all.next()).await.is_none());
+        assert!(within(other.next()).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn progress_that_ends_before_it_is_read_is_not_lost() {
+    let (session, editor) = with_editor(Silent).await;
+    for title in ["first", "second"] {
+        let begin = editor.create_progress(title).percentage(1);
+        within(begin.into_future()).await.unwrap().end("done").await.unwrap();
+    }
+    // The reports precede this request.
+    within(editor.workspace_folders().into_future()).await.unwrap();
+    let mut all = session.progress();
+    for title in ["first", "second"] {
+        let mut progress = within(all.next()).await.unwrap();
+        let states: Vec<_> = within(progress.by_ref().collect()).await;
+        let [state] = &states[..] else { panic!("{states:?}") };
+        assert_eq!((&*state.title, shown(state)), (title, ("done", Some(1), true)));
+    }
+    assert!(all.next().now_or_never().is_none());
 }
 
 /// An editor that shows no progress.

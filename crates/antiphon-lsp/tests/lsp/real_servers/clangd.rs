@@ -38,6 +38,19 @@ async fn every_step_of_a_session() {
     project.shutdown().await;
 }
 
+/// clangd encodes these characters in another way than `file_uri`.
+#[tokio::test]
+#[ignore = "needs interop/setup"]
+async fn a_file_name_that_it_encodes_in_its_own_way() {
+    let project = start().await;
+    let document = project.open("x:y+@,()=&'.c", "c", "int x = y;\n").await;
+    let found = within(document.diagnostics()).await.unwrap();
+    assert!(messages(&found.diagnostics).concat().contains("'y'"), "{found:?}");
+    assert!(found.uri != *document.uri() && document.has_uri(&found.uri), "{found:?}");
+    assert_eq!(project.session().diagnostics_of(document.uri()), Some(found));
+    project.shutdown().await;
+}
+
 /// The index of the project, and highlighting that depends on it. clangd sends `"params": null`.
 #[tokio::test]
 #[ignore = "needs interop/setup"]

@@ -176,7 +176,7 @@ impl Project {
         let mut all = self.session.diagnostics();
         let mut last = None;
         while let Ok(Some(published)) = timeout(LIMIT, all.next()).await {
-            if published.uri == *document.uri() && condition(&messages(&published.diagnostics)) {
+            if document.has_uri(&published.uri) && condition(&messages(&published.diagnostics)) {
                 return published.diagnostics;
             }
             last = Some(published);

@@ -53,7 +53,9 @@ async fn a_client_that_implements_nothing_has_answers() {
     ] {
         assert_eq!(ask(&editor, method, params).await.unwrap(), expected, "{method}");
     }
-    assert_eq!(code(ask(&editor, "own/method", json!(null)).await), -32601);
+    for unknown in ["own/method", "workspace/own/refresh"] {
+        assert_eq!(code(ask(&editor, unknown, json!(null)).await), -32601, "{unknown}");
+    }
     // Bad params stay an error.
     assert_eq!(code(ask(&editor, "workspace/configuration", json!({"items": 1})).await), -32602);
 }

@@ -1,7 +1,11 @@
 //! The diagnostics that the server publishes, as a stream and for one document.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Wake};
+
 use antiphon_lsp::types::PublishDiagnosticsParams;
-use antiphon_lsp::{Diagnostics, ServerSession};
+use antiphon_lsp::{Diagnostics, OpenError, ServerSession};
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 
@@ -65,6 +69,17 @@ async fn a_stream_ends_with_the_session() {
 }
 
 #[tokio::test]
+async fn streams_return_none_again_after_their_end() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let (mut diagnostics, mut progress) = (session.diagnostics(), session.progress());
+    session.shutdown().await.unwrap();
+    for _ in 0..2 {
+        assert!(within(diagnostics.next()).await.is_none());
+        assert!(within(progress.next()).await.is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_document_waits_for_the_diagnostics_of_its_text() {
     let (session, _told) = start(ServerSession::builder(), json!(2)).await;
     let mut seen = session.diagnostics();
@@ -100,4 +115,41 @@ async fn diagnostics_that_were_waited_for_are_those_of_the_opened_document() {
     assert!(document.diagnostics().now_or_never().is_none());
     publish(&session, json!([of("a", Some(1), "now")])).await;
     assert_eq!(shown(&within(document.diagnostics()).await.unwrap()).1, "now");
+}
+
+#[tokio::test]
+async fn a_server_may_encode_the_uri_in_another_way() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let document = session.open("file:///C%3A/a%2Bb", "plaintext", "").await.unwrap();
+    publish(&session, json!([of("file:///c:/a+b", Some(1), "found")])).await;
+    let found = within(document.diagnostics()).await.unwrap();
+    assert_eq!(shown(&found), ("file:///c:/a+b", json!("found")));
+    assert!(document.has_uri(&found.uri) && !document.has_uri(&"file:///c:/a".into()));
+    assert_eq!(session.diagnostics_of(document.uri()), Some(found));
+    let again = session.open("file:///c:/a+b", "plaintext", "").await.unwrap_err();
+    assert!(matches!(again, OpenError::AlreadyOpen { .. }), "{again:?}");
+    document.close().await.unwrap();
+    drop(session.open("file:///c:/a+b", "plaintext", "").await.unwrap());
+}
+
+/// Counts its references.
+struct Counted;
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[tokio::test]
+async fn a_dropped_reader_leaves_no_waker() {
+    let (session, _told) = start(ServerSession::builder(), json!(2)).await;
+    let document = session.open("a", "plaintext", "").await.unwrap();
+    let counted = Arc::new(Counted);
+    for _ in 0..3 {
+        let waker = counted.clone().into();
+        let mut poller = Poller::from_waker(&waker);
+        assert!(session.diagnostics().poll_next_unpin(&mut poller).is_pending());
+        assert!(pin!(document.diagnostics()).poll(&mut poller).is_pending());
+        assert!(session.progress().poll_next_unpin(&mut poller).is_pending());
+    }
+    assert_eq!(Arc::strong_count(&counted), 1);
 }

@@ -1,6 +1,7 @@
 //! A session with a server: the start, the handshake, the end, and what goes wrong in each.
 
 mod answers;
+mod client_calls;
 mod diagnostics;
 mod documents;
 #[cfg(unix)]
@@ -88,6 +89,17 @@ async fn a_server_that_listens_is_used_and_ended() {
     serving.await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn a_server_that_does_not_listen_is_not_started() {
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = format!("tcp://{unused}");
+    let error = ServerSession::builder().start(endpoint.as_str(), Silent).await.unwrap_err();
+    assert!(matches!(error, StartError::Connect { .. }), "{error:?}");
+    let shown = error.to_string();
+    assert!(shown.starts_with("cannot connect to the language server tcp"), "{shown}");
+    assert!(shown.contains("listens there"), "{shown}");
+}
+
 /// Returns the params that a server gets with these settings.
 async fn announced(settings: antiphon_lsp::SessionBuilder) -> Value {
     let (seen, mut params) = mpsc::unbounded_channel();
@@ -121,7 +133,7 @@ async fn the_server_learns_who_starts_it() {
         .client_info("test", Some("1"))
         .root("/tmp/one two")
         .unwrap()
-        .root("/tmp/other")
+        .root("/tmp/one two/../other")
         .unwrap()
         .initialization_options(json!({"a": 1}))
         .encodings(&[PositionEncoding::Utf32, PositionEncoding::Utf16]);
@@ -236,7 +248,7 @@ async fn a_server_that_stays_is_given_up() {
     let session = connect_over(settings.clone(), router).await.unwrap();
     let error = session.shutdown().await.unwrap_err();
     assert!(matches!(error, ShutdownError::StillRunning { .. }), "{error:?}");
-    assert!(error.to_string().contains("still running 3s after `exit`"), "{error}");
+    assert!(error.to_string().contains("did not close the connection within 3s"), "{error}");
 
     let router = endless().method("shutdown", |_: Value, _: Context| async {
         std::future::pending::<()>().await;

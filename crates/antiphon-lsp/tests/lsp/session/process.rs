@@ -67,9 +67,11 @@ async fn a_program_that_is_missing_is_named() {
     let error = ServerSession::builder().start("exec+header:no-such-server --x", Silent).await;
     let error = error.unwrap_err();
     let shown = ErrorChain(&error).to_string();
-    assert!(matches!(error, StartError::Connect { .. }), "{shown}");
-    assert!(shown.contains("no-such-server") && shown.contains("on the PATH"), "{shown}");
+    assert!(matches!(error, StartError::Spawn { .. }), "{shown}");
+    assert!(shown.starts_with("cannot start the language server exec+header:no-such-server"));
+    assert!(shown.contains("on the PATH"), "{shown}");
     let error = ServerSession::builder().start("clangd", Silent).await.unwrap_err();
+    assert!(matches!(error, StartError::Endpoint(_)), "{error:?}");
     assert!(ErrorChain(&error).to_string().contains("exec+header:clangd"), "{error}");
 }
 
