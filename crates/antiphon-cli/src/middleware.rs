@@ -101,6 +101,16 @@ impl MiddlewareArgs {
         }
     }
 
+    /// Returns the flags with which `antiphon call` authenticates to this server. They contain no secret.
+    pub(crate) fn client_flags(&self) -> String {
+        let cookie = self.auth_cookie.iter().map(|path| format!(" --user @{}", path.display()));
+        let jwt = self.jwt_secret.iter().map(|path| format!(" --jwt-secret {}", path.display()));
+        let basic = self.auth_basic.iter().map(|_| " --user USER:PASSWORD".to_owned());
+        let bearer =
+            self.auth_bearer.iter().map(|_| " -H 'Authorization: Bearer TOKEN'".to_owned());
+        cookie.chain(jwt).chain(basic).chain(bearer).next().unwrap_or_default()
+    }
+
     /// Writes the cookie file, if one is wanted. It is removed when the cookie is dropped.
     pub(crate) fn write_cookie(&self) -> Result<Option<AuthCookie>, CommandError> {
         self.auth_cookie.as_deref().map(AuthCookie::create).transpose()

@@ -101,9 +101,10 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     let signals =
         Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;
     let cookie = args.middleware.write_cookie()?;
+    let client_flags = args.middleware.client_flags();
     let (service, server) =
         args.middleware.wrap(demo::router(), server, args.dialect, cookie.as_ref())?;
-    announce(&server.endpoints(), certificate.as_ref());
+    announce(&server.endpoints(), certificate.as_ref(), &client_flags);
     let (stop, stopped) = oneshot::channel();
     let serving = server.serve_until(service, async { drop(stopped.await) });
     tokio::select! {
@@ -146,7 +147,7 @@ fn failed(what: &str, error: &io::Error) -> CommandError {
 }
 
 /// Prints a line per endpoint, which programs parse, and then commands to try.
-fn announce(endpoints: &[&Endpoint], certificate: Option<&ServerCertificate>) {
+fn announce(endpoints: &[&Endpoint], certificate: Option<&ServerCertificate>, credentials: &str) {
     for endpoint in endpoints {
         output::note(&format!("listening on {endpoint}"));
     }
@@ -154,10 +155,12 @@ fn announce(endpoints: &[&Endpoint], certificate: Option<&ServerCertificate>) {
     if let Some(http) = endpoints.iter().find(|endpoint| matches!(endpoint, Endpoint::Http { .. }))
     {
         let trust = if http.is_secure() { &*trust } else { "" };
-        output::note(&format!(
-            "try: curl{trust} {http} -H 'Content-Type: application/json' -d '{TRY}'"
-        ));
-        output::note(&format!("try: antiphon call{trust} {http} subtract 42 23"));
+        if credentials.is_empty() {
+            output::note(&format!(
+                "try: curl{trust} {http} -H 'Content-Type: application/json' -d '{TRY}'"
+            ));
+        }
+        output::note(&format!("try: antiphon call{trust}{credentials} {http} subtract 42 23"));
     }
 }
 

@@ -61,6 +61,18 @@ fn every_command_that_connects_reads_the_cookie() {
 }
 
 #[test]
+fn the_printed_command_authenticates_without_showing_a_secret() {
+    let scratch = Scratch::new();
+    let cookie = scratch.path(".cookie");
+    let server = node(&cookie);
+    let password = fs::read_to_string(&cookie).unwrap();
+    server.process().signal(Signal::TERM);
+    let (_, stderr) = server.end();
+    assert!(stderr.contains(&format!("try: antiphon call --user @{} http", cookie.display())));
+    assert!(!stderr.contains(&password) && !stderr.contains("try: curl"), "{stderr}");
+}
+
+#[test]
 fn the_cookie_is_removed_at_exit() {
     let scratch = Scratch::new();
     let cookie = scratch.path(".cookie");
