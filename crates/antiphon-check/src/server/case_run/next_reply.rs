@@ -21,6 +21,9 @@ impl CaseRun<'_> {
                 .pop_front()
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
+        if let Some(message) = self.next_message.take() {
+            return Ok(message);
+        }
         let begun = Instant::now();
         let mut wait =
             ReplyWait::new(begun, self.server_access.reply_timeout(), self.probe_delays());
@@ -139,7 +142,7 @@ impl CaseRun<'_> {
             self.record_received(&message);
             if !self.is_unsolicited(&message, &[]) {
                 let finding = extra(&message);
-                self.set_aside(message, finding)?;
+                self.set_aside(message, finding, &[]).await?;
                 continue;
             }
             self.server_access.refuse(self.connection, &message).await;
