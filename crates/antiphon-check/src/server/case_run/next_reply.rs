@@ -122,7 +122,8 @@ impl CaseRun<'_> {
             timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
                 .await;
         sent.map_err(|_| unread())?;
-        let deadline = Instant::now() + self.server_access.full_timeout();
+        let begun = Instant::now();
+        let deadline = begun + self.server_access.full_timeout();
         for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case got no reply")
@@ -134,6 +135,7 @@ impl CaseRun<'_> {
                 ServerEvent::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
+                self.server_access.record_probe(begun.elapsed());
                 return self.probed(&message, &id);
             }
             if is_ours(&message) {
