@@ -1,6 +1,6 @@
 //! Wrong and late messages on a connection that several cases use: which case is blamed.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -166,6 +166,36 @@ fn is_the_fault_of_the_last_case(judged: &Judged) {
 fn a_wrong_response_on_a_used_connection_is_the_fault_of_its_case() {
     let wrong = || "{\"jsonrpc\":\"2.0\",\"result\":0,\"id\":1}\n".to_owned();
     is_the_fault_of_the_last_case(&checked_with(wrong));
+}
+
+/// Over HTTP, no response can be late.
+#[test]
+fn a_wrong_response_on_a_used_http_connection_is_the_fault_of_its_case() {
+    let peer = Peer::start(|mut socket| {
+        let mut reader = BufReader::new(socket);
+        for at in 0.. {
+            let (mut line, mut length) = (String::new(), 0);
+            while line != "\r\n" {
+                line.clear();
+                if reader.read_line(&mut line)? == 0 {
+                    break;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body)?;
+            let call: serde_json::Value = serde_json::from_slice(&body)?;
+            let result = if at > 0 && call["method"] == "b" { 0 } else { 19 };
+            let answer =
+                format!("{{\"jsonrpc\":\"2.0\",\"result\":{result},\"id\":{}}}", call["id"]);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+            write!(socket, "{head}{}\r\n\r\n{answer}", answer.len())?;
+        }
+        Ok(())
+    });
+    is_the_fault_of_the_last_case(&checked(&peer.endpoint("http"), ONE_ID, &[]));
 }
 
 #[test]
