@@ -88,6 +88,17 @@ async function viemReconnect() {
   unwatch();
 }
 
+/** viem has no reconnection over IPC. */
+async function viemLostIpc(client) {
+  await client.transport.subscribe({ params: ['newHeads'], onData: () => {} });
+  const { socket } = await client.transport.getRpcClient();
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  check('viem ipc: the node cuts connections', (await rpc('toy_disconnect')) > 0, true);
+  await closed;
+  const lost = await client.getChainId().catch((error) => error);
+  check('viem ipc: a call after the cut fails', lost.details, 'Socket is closed.');
+}
+
 async function viemBatch() {
   const client = createPublicClient({ transport: http(httpUrl, { batch: true, retryCount: 0 }) });
   const results = await Promise.allSettled([client.getChainId(), client.request({ method: 'eth_toy' }), client.getBlock({ blockTag: 'earliest' })]);
@@ -118,6 +129,35 @@ async function ethersReads(name, provider) {
   check(`ethers ${name}: an unknown method`, [missing.code, missing.info?.error?.code], ['UNSUPPORTED_OPERATION', -32601]);
 }
 
+/** Over HTTP, calls that are made together are one batch. */
+async function ethersBatch() {
+  const provider = new ethers.JsonRpcProvider(httpUrl, 1337, { staticNetwork: true });
+  const sent = [];
+  await provider.on('debug', ({ action, payload }) => action === 'sendRpcPayload' && sent.push(payload));
+  const calls = [provider.send('eth_chainId', []), provider.send('eth_toy', []), provider.send('eth_getBlockByNumber', ['earliest', false])];
+  const results = await Promise.allSettled(calls);
+  check('ethers http: a batch with an error', results.map((one) => one.status), ['fulfilled', 'rejected', 'fulfilled']);
+  check('ethers http: one batch', sent.map((payload) => payload.length), [3]);
+}
+
+/** ethers has no reconnection: it reports the end, and a new provider subscribes again. */
+async function ethersLost(name, connect, ended) {
+  const provider = connect();
+  await provider.on('block', () => {});
+  await provider.send('eth_chainId', []);
+  const end = ended(provider);
+  check(`ethers ${name}: the node cuts connections`, (await rpc('toy_disconnect')) > 0, true);
+  await end;
+  await provider.destroy();
+  const again = connect();
+  const heads = inbox();
+  await again.on('block', heads.put);
+  check(`ethers ${name}: reads after the cut`, await again.send('eth_chainId', []), '0x539');
+  const number = Number(await mine());
+  check(`ethers ${name}: newHeads after the cut`, await heads.next(), number);
+  await again.destroy();
+}
+
 async function ethersSubscriptions(name, provider) {
   const heads = inbox();
   const logs = inbox();
@@ -144,10 +184,19 @@ run(async () => {
     await viemReads(name, client);
     await viemSubscriptions(name, client);
   }
+  await viemLostIpc(onIpc);
   await viemReconnect();
   await ethersReads('http', new ethers.JsonRpcProvider(httpUrl));
+  await ethersBatch();
   for (const [name, provider] of [['ws', new ethers.WebSocketProvider(wsUrl)], ['ipc', new ethers.IpcSocketProvider(ipcPath)]]) {
     await ethersReads(name, provider);
     await ethersSubscriptions(name, provider);
+    await provider.destroy();
   }
+  await ethersLost('ws', () => new ethers.WebSocketProvider(wsUrl), (provider) => new Promise((resolve) => provider.websocket.addEventListener('close', resolve)));
+  await ethersLost('ipc', () => new ethers.IpcSocketProvider(ipcPath), (provider) => {
+    // At the end of the connection, ethers emits an event that it rejects itself: unknown ProviderEvent "close".
+    provider.emit = async () => false;
+    return new Promise((resolve) => provider.socket.once('close', resolve));
+  });
 });

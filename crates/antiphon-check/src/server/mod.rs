@@ -48,7 +48,7 @@ pub struct ServerCheck {
     pub allow_remote: bool,
     /// Shows the stderr of a server that an `exec:` address starts.
     pub shows_stderr: bool,
-    /// The time limit of one response.
+    /// The time limit of one response. A process has at least 10 s for its response to `initialize`.
     pub timeout: Duration,
     /// The time limit of the whole run; `None` for no limit.
     pub budget: Option<Duration>,

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::{ConnectionEnd, HttpResponse, ServerConnection, ServerEvent};
 use super::methods::ServerMethods;
-use crate::raw::{AddressProtocol, ResolvedTarget};
+use crate::raw::{AddressProtocol, ResolvedTarget, TargetLocation};
 use crate::result::shortened;
 use crate::transcript::Profile;
 use crate::transcript::json::Json;
@@ -32,20 +32,25 @@ pub(crate) struct ServerAccess {
     hangs: AtomicU64,
     /// The number of calls without a reply, though a later call got one.
     drops: AtomicU64,
-    /// The duration of the slowest of a few ordinary calls.
-    slowest: Duration,
+    /// The duration of an ordinary call at the start.
+    call: Duration,
+    /// The duration of the slowest probe, in milliseconds.
+    slowest: AtomicU64,
     /// The largest delay of a reply that a later call's reply overtook, in milliseconds.
     lateness: AtomicU64,
     /// The factor of the timeout; larger for attacks.
     factor: AtomicU32,
 }
 
-/// After this many hangs, the timeout becomes short. Dropped calls count too, after the first hang.
+/// After this many hangs, the timeout becomes short.
 const MANY: u64 = 3;
-const SHORT: Duration = Duration::from_millis(500);
+/// The shortest timeout of a server that hangs, unless its calls are slower.
+const SHORT: Duration = Duration::from_millis(250);
 const MANY_DROPS: u64 = 10;
-/// This many drops are confirmed with the full timeout, so that a slow server is not blamed.
+/// This many silences are confirmed with the full timeout, so that a slow server is not blamed.
 const SURE: u64 = 2;
+/// The time for a new process to reply to its first call. Some language servers start slowly.
+const START: Duration = Duration::from_secs(10);
 /// The delay before an early probe to a fast server.
 pub(crate) const PROBE_DELAY: Duration = Duration::from_millis(50);
 
@@ -58,8 +63,8 @@ impl ServerAccess {
         probe_delay: Option<Duration>,
     ) -> Self {
         let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
-        let [hangs, drops, lateness] = [0; 3].map(AtomicU64::new);
-        let slowest = Duration::ZERO;
+        let [hangs, drops, lateness, slowest] = [0; 4].map(AtomicU64::new);
+        let call = Duration::ZERO;
         Self {
             target,
             profile,
@@ -69,6 +74,7 @@ impl ServerAccess {
             next,
             hangs,
             drops,
+            call,
             slowest,
             lateness,
             factor,
@@ -80,7 +86,8 @@ impl ServerAccess {
         let is_attack = self.factor.load(Ordering::Relaxed) > 1;
         match self.hangs.load(Ordering::Relaxed) {
             hangs if !is_attack && (hangs >= MANY || hangs > 0 && self.drops_calls(hangs)) => {
-                self.full_timeout().min(SHORT.max(10 * self.slowest))
+                let slowest = Duration::from_millis(self.slowest.load(Ordering::Relaxed));
+                self.full_timeout().min(SHORT.max(10 * self.call).max(2 * slowest))
             }
             _ => self.full_timeout(),
         }
@@ -89,7 +96,7 @@ impl ServerAccess {
     /// Reports whether the server was silent often enough because it drops calls, and was never late.
     fn drops_calls(&self, hangs: u64) -> bool {
         let silences = hangs + self.drops.load(Ordering::Relaxed);
-        silences >= MANY && self.lateness.load(Ordering::Relaxed) == 0
+        silences >= SURE && self.lateness.load(Ordering::Relaxed) == 0
     }
 
     /// Returns the full timeout, for replies that decide whether the server is alive.
@@ -98,19 +105,31 @@ impl ServerAccess {
         timeout.min(self.deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Returns the timeout of the first reply on a connection, which may be a new process.
+    fn start_timeout(&self) -> Duration {
+        match self.target.location {
+            TargetLocation::Child(_) => {
+                let rest = self.deadline.saturating_duration_since(Instant::now());
+                self.full_timeout().max(START).min(rest)
+            }
+            _ => self.full_timeout(),
+        }
+    }
+
     /// Sets whether the next case is an attack. The server may need longer to read it.
     pub(crate) fn attacks(&self, is_hostile: bool) {
         self.factor.store(if is_hostile { 5 } else { 1 }, Ordering::Relaxed);
     }
 
     /// Returns the delay before an early probe, and the delay after its reply. Both shrink for a server
-    /// that drops calls and was never late.
+    /// that drops calls, more so if it was never late.
     pub(crate) fn probe_delays(&self) -> Option<(Duration, Duration)> {
         let late = Duration::from_millis(self.lateness.load(Ordering::Relaxed));
         let probe_delay = self.probe_delay?.max(2 * late);
         match self.drops.load(Ordering::Relaxed) {
             ..SURE => Some((probe_delay, self.reply_timeout())),
             SURE..MANY_DROPS => Some((probe_delay, 2 * probe_delay)),
+            _ if late.is_zero() => Some((probe_delay / 4, probe_delay / 4)),
             _ => Some((probe_delay / 2, probe_delay / 2)),
         }
     }
@@ -131,9 +150,17 @@ impl ServerAccess {
         self.hangs.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Records the duration of a probe. Under attack, a server may be slower.
+    pub(crate) fn record_probe(&self, took: Duration) {
+        if self.factor.load(Ordering::Relaxed) == 1 {
+            let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            self.slowest.fetch_max(took, Ordering::Relaxed);
+        }
+    }
+
     /// Adapts the delays to the duration of an ordinary call.
     pub(crate) fn adapt_to(&mut self, call: Duration) {
-        self.slowest = call;
+        self.call = call;
         self.probe_delay = self.probe_delay.map(|probe_delay| probe_delay.max(5 * call));
     }
 
@@ -164,7 +191,8 @@ impl ServerAccess {
 
     async fn initialize(&self, connection: &mut ServerConnection) -> Result<(), String> {
         const PARAMS: &str = r#"{"processId":null,"rootUri":null,"capabilities":{}}"#;
-        self.call(connection, "initialize", PARAMS).await?;
+        let request = self.request(&quoted("initialize"), PARAMS);
+        self.reply_within(connection, request, self.start_timeout()).await?;
         let initialized = br#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
         let _ = timeout(self.reply_timeout(), connection.send(initialized)).await;
         Ok(())
@@ -199,7 +227,16 @@ impl ServerAccess {
     async fn reply(
         &self,
         connection: &mut ServerConnection,
+        request: (String, String),
+    ) -> Result<Json, String> {
+        self.reply_within(connection, request, self.full_timeout()).await
+    }
+
+    async fn reply_within(
+        &self,
+        connection: &mut ServerConnection,
         (call, id): (String, String),
+        reply_timeout: Duration,
     ) -> Result<Json, String> {
         let reply = async {
             if self.is_http() {
@@ -223,7 +260,6 @@ impl ServerAccess {
                 self.refuse(connection, &message).await;
             }
         };
-        let reply_timeout = self.full_timeout();
         timeout(reply_timeout, reply)
             .await
             .unwrap_or_else(|_| Err(format!("no reply within {reply_timeout:?}")))
@@ -333,31 +369,56 @@ mod tests {
     use super::*;
     use crate::raw::{RemoteHosts, TlsOptions};
 
+    async fn access(timeout: Duration, probe_delay: Option<Duration>) -> ServerAccess {
+        let address = "exec:server".parse().unwrap();
+        let (tls, remote) = (TlsOptions::default(), RemoteHosts::Allowed);
+        let target = ResolvedTarget::resolve(address, &[], &tls, remote).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(3_600);
+        ServerAccess::new(target, Profile::Lsp, timeout, deadline, probe_delay)
+    }
+
     #[tokio::test]
     async fn the_timeout_becomes_short_for_a_server_that_drops_calls() {
         let (timeout, call) = (Duration::from_secs(2), Duration::from_millis(70));
         let access = async || {
-            let address = "exec:server".parse().unwrap();
-            let (tls, remote) = (TlsOptions::default(), RemoteHosts::Allowed);
-            let target = ResolvedTarget::resolve(address, &[], &tls, remote).await.unwrap();
-            let deadline = Instant::now() + Duration::from_secs(3_600);
-            let mut access = ServerAccess::new(target, Profile::Lsp, timeout, deadline, None);
+            let mut access = access(timeout, None).await;
             access.adapt_to(call);
             access
         };
         let dropping = access().await;
-        (0..5).for_each(|_| dropping.record_drop());
+        dropping.record_drop();
         // Silence to a later call, too, has the full timeout once.
         assert_eq!(dropping.reply_timeout(), timeout);
         dropping.record_hang();
         assert_eq!(dropping.reply_timeout(), 10 * call);
         dropping.attacks(true);
         assert_eq!(dropping.reply_timeout(), 5 * timeout);
+        dropping.record_probe(timeout);
+        dropping.attacks(false);
+        assert_eq!(dropping.reply_timeout(), 10 * call);
+        dropping.record_probe(9 * call);
+        assert_eq!(dropping.reply_timeout(), 18 * call, "a loaded machine has longer timeouts");
 
         let late = access().await;
         (0..5).for_each(|_| late.record_drop());
         late.record_overtaken(Duration::from_millis(900));
         late.record_hang();
         assert_eq!(late.reply_timeout(), timeout, "its next reply may be late, too");
+    }
+
+    #[tokio::test]
+    async fn the_probes_follow_faster_after_many_dropped_calls() {
+        let (timeout, delay) = (Duration::from_secs(2), Duration::from_millis(80));
+        let access = access(timeout, Some(delay)).await;
+        let mut found = Vec::new();
+        for _ in 0..=MANY_DROPS {
+            found.extend(access.probe_delays());
+            access.record_drop();
+        }
+        assert_eq!(found[..2], [(delay, timeout); 2], "the reply may be late");
+        assert_eq!(found[2..10], [(delay, 2 * delay); 8]);
+        assert_eq!(found[10], (delay / 4, delay / 4));
+        access.record_overtaken(timeout);
+        assert_eq!(access.probe_delays(), Some((timeout, timeout)), "it was late once");
     }
 }

@@ -11,8 +11,11 @@ use crate::transcript::{CaseStep, Order, Pattern, TranscriptCase};
 /// Reports whether the message can be a reply to what the case sends.
 pub(super) fn can_answer(message: &[u8], case: &TranscriptCase) -> bool {
     match id_of(message) {
-        MessageId::Exact(id) => case.sent().any(|text| text.written.contains(&id)),
-        MessageId::Batch => case.sent().any(|text| text.written.starts_with('[')),
+        MessageId::Exact(id) => case.sent().any(|text| has_id(&text.written, &id)),
+        MessageId::Batch(ids) => case.sent().any(|text| {
+            let is_batch = text.written.trim_start().starts_with('[');
+            is_batch && (ids.is_empty() || ids.iter().any(|id| has_id(&text.written, id)))
+        }),
         MessageId::Null => case.steps.iter().any(allows_null_id),
         MessageId::Unknown => true,
     }
@@ -29,6 +32,23 @@ pub(super) fn settle(
     results: &mut [CaseResult],
     methods: &ServerMethods,
 ) {
+    if clear(message, users, cases, results, methods) {
+        return;
+    }
+    let owner = users.iter().rev().find(|user| can_answer(message, &cases[**user]));
+    let what = format!("an unexpected message: {}", shortened(message));
+    let finding = Finding::new(FailureKind::Extra, what);
+    charge_passed(owner.and_then(|user| results.get_mut(*user)), &finding);
+}
+
+/// Lets an earlier case without a reply pass, if the message is the reply that it expected.
+pub(super) fn clear(
+    message: &[u8],
+    users: &[usize],
+    cases: &[TranscriptCase],
+    results: &mut [CaseResult],
+    methods: &ServerMethods,
+) -> bool {
     let is_expected = |case: &TranscriptCase| {
         let mut bindings = methods.bindings();
         case.steps
@@ -38,16 +58,13 @@ pub(super) fn settle(
     };
     let is_late =
         |user: &&usize| results.get(**user).is_some_and(is_silent) && is_expected(&cases[**user]);
-    if let Some(result) = users.iter().find(is_late).and_then(|user| results.get_mut(*user)) {
-        result.status = CaseStatus::Passed;
-        (result.fault, result.reason) = (None, None);
-        result.dialogue.clear();
-        return;
-    }
-    let owner = users.iter().rev().find(|user| can_answer(message, &cases[**user]));
-    let what = format!("an unexpected message: {}", shortened(message));
-    let finding = Finding::new(FailureKind::Extra, what);
-    charge_passed(owner.and_then(|user| results.get_mut(*user)), &finding);
+    let Some(result) = users.iter().find(is_late).and_then(|user| results.get_mut(*user)) else {
+        return false;
+    };
+    result.status = CaseStatus::Passed;
+    (result.fault, result.reason) = (None, None);
+    result.dialogue.clear();
+    true
 }
 
 /// Adds a finding to an earlier case, unless it already has one.
@@ -70,12 +87,12 @@ fn is_silent(result: &CaseResult) -> bool {
 
 /// The id of a message that arrived.
 enum MessageId {
-    /// The text of an id that a client sent.
-    Exact(String),
+    /// An id that a client sent.
+    Exact(Json),
     /// The id of an error that belongs to no readable id.
     Null,
-    /// Several replies in one Array.
-    Batch,
+    /// Several replies in one Array, and their ids without null.
+    Batch(Vec<Json>),
     /// No Response: a message that any case can cause.
     Unknown,
 }
@@ -85,17 +102,45 @@ fn id_of(message: &[u8]) -> MessageId {
     else {
         return MessageId::Unknown;
     };
-    if let JsonValue::Array(_) = json.value {
-        return MessageId::Batch;
+    if let JsonValue::Array(entries) = &json.value {
+        let ids = entries.iter().filter_map(|entry| entry.member("id")).filter(|id| !is_null(id));
+        return MessageId::Batch(ids.cloned().collect());
     }
     match json.member("id") {
         _ if json.member("method").is_some() => MessageId::Unknown,
-        Some(id) if !matches!(id.value, JsonValue::Null) => MessageId::Exact(id.text().to_owned()),
+        Some(id) if !is_null(id) => MessageId::Exact(id.clone()),
         Some(_) => MessageId::Null,
         None if json.member("error").is_some() => MessageId::Null,
         None => MessageId::Unknown,
     }
 }
+
+fn is_null(id: &Json) -> bool {
+    matches!(id.value, JsonValue::Null)
+}
+
+/// Reports whether a sent message, or an entry of a sent batch, has this id.
+fn has_id(text: &str, id: &Json) -> bool {
+    match Json::parse(text) {
+        Ok(json) => match &json.value {
+            JsonValue::Array(entries) => entries.iter().any(|entry| entry.member("id") == Some(id)),
+            _ => json.member("id") == Some(id),
+        },
+        Err(_) => ids_in(text).any(|found| found == *id),
+    }
+}
+
+/// Returns the values of the members `id` in a text that is not JSON.
+fn ids_in(text: &str) -> impl Iterator<Item = Json> {
+    text.match_indices("\"id\"").filter_map(|(at, name)| {
+        let value = text[at + name.len()..].trim_start().strip_prefix(':')?;
+        let ends = value.match_indices([',', '}', ']']).map(|(end, _)| end).take(MAX_ID_ENDS);
+        ends.chain([value.len()]).find_map(|end| Json::parse(&value[..end]).ok())
+    })
+}
+
+/// The number of characters that can end an id, in the search for its end. An id may contain them.
+const MAX_ID_ENDS: usize = 8;
 
 /// Reports whether a reply with a null id can follow the step: the case expects one, or no reply at all.
 fn allows_null_id(step: &CaseStep) -> bool {
@@ -136,11 +181,32 @@ mod tests {
             ("no JSON", [true, true, true, true]),
             (r#"{"result":1,"id":7}"#, [true, false, false, false]),
             (r#"{"result":1,"id":8}"#, [false, false, false, false]),
-            (r#"[{"result":1,"id":7}]"#, [false, false, false, true]),
+            (r#"[{"error":{"code":-32600},"id":null}]"#, [false, false, false, true]),
+            (r#"[{"result":1,"id":7}]"#, [false, false, false, false]),
         ] {
             let found =
                 [&call, &quiet, &broken, &batch].map(|case| can_answer(message.as_bytes(), case));
             assert_eq!(found, owners, "{message}");
+        }
+    }
+
+    #[test]
+    fn ids_are_compared_as_values() {
+        for (sent, message, is_reply) in [
+            (r#"{"method":"a1","params":[1],"id":11}"#, r#"{"result":0,"id":1}"#, false),
+            (r#"{"method":"a","params":{"id":1},"id":2}"#, r#"{"result":0,"id":1}"#, false),
+            (r#"{"method":"a","id":"1"}"#, r#"{"result":0,"id":1}"#, false),
+            (r#"{"method":"a","id":"\u0061"}"#, r#"{"result":0,"id":"a"}"#, true),
+            (r#"[{"method":"a","id":7},{"method":"a","id":8}]"#, r#"{"result":0,"id":8}"#, true),
+            (r#"[{"method":"a","id":7}]"#, r#"[{"result":0,"id":7}]"#, true),
+            // Not JSON: the members `id` count.
+            (r#"{"method":"a,"params":[1],"id":12}"#, r#"{"result":0,"id":1}"#, false),
+            (r#"{"method":"a,"params":[1],"id": "a,b" }"#, r#"{"result":0,"id":"a,b"}"#, true),
+            (r#"{"id":1,"method":"a","id":2}"#, r#"{"result":0,"id":1}"#, true),
+            (r#"{"method":"a","id":1"#, r#"{"result":0,"id":1}"#, true),
+        ] {
+            let case = case(&format!("--> {sent}\n<-!"));
+            assert_eq!(can_answer(message.as_bytes(), &case), is_reply, "{sent} {message}");
         }
     }
 }

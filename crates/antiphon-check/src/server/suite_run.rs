@@ -51,8 +51,10 @@ struct SpareConnection {
 struct Attempt {
     outcome: Result<(), Finding>,
     dialogue: Vec<DialogueLine>,
-    /// Messages that may belong to earlier cases.
-    unexpected: Vec<Vec<u8>>,
+    /// Messages that only an earlier case can have caused.
+    left_behind: Vec<Vec<u8>>,
+    /// Messages that an earlier case or this one has caused.
+    in_doubt: Vec<Vec<u8>>,
 }
 
 impl SuiteRun {
@@ -162,15 +164,16 @@ impl SuiteRun {
         let is_fresh = case.facts.is_alone || (case.is_raw() && !self.is_child());
         let spare = if is_fresh { None } else { self.spare.take() };
         let Some(spare) = spare else {
-            return self.run_on_new_connection(case, index, before).await;
+            return self.run_on_new_connection(cases, index, before).await;
         };
         let users = spare.users.clone();
-        let Attempt { outcome, dialogue, mut unexpected } = self.attempt(case, index, spare).await;
+        let Attempt { outcome, dialogue, mut left_behind, in_doubt } =
+            self.attempt(cases, index, spare).await;
         let Err(finding) = outcome else {
-            self.settle(&unexpected, &users, cases, before);
+            self.settle(&left_behind, &users, cases, before);
             return result_of(case, CaseStatus::Passed, None);
         };
-        if finding.fault == FailureKind::Silent && unexpected.is_empty() {
+        if finding.fault == FailureKind::Silent && left_behind.is_empty() {
             return self.conclude(case, finding, dialogue).await;
         }
         if finding.fault == FailureKind::Closed
@@ -178,37 +181,38 @@ impl SuiteRun {
         {
             return crashed(case, &how, &finding, dialogue);
         }
-        if finding.fault == FailureKind::Wrong && self.is_confirmed(case, index, &finding).await {
+        let is_confirmed = self.is_confirmed(cases, index, &finding).await;
+        if is_confirmed && self.is_child() {
             return self.conclude(case, finding, dialogue).await;
         }
-        // An earlier case may have left this behind. Only a new connection can tell.
-        let again = self.run_on_new_connection(case, index, before).await;
+        // The connection may be the cause. Only a new one can tell.
+        let again = self.run_on_new_connection(cases, index, before).await;
         if again.status != CaseStatus::Passed {
             return again;
         }
         let last = users.last().copied().unwrap_or_default();
-        let is_left_behind = |message: &Vec<u8>| {
-            users.iter().any(|user| stray_message::can_answer(message, &cases[*user]))
-        };
         match finding.fault {
             FailureKind::Extra if is_quiet(case) && !is_quiet(&cases[last]) => {
                 // The reply belongs to this case. The second time, it arrived after the probe's.
                 self.spare = None;
                 return result_of_finding(case, finding, dialogue);
             }
-            FailureKind::Wrong if !unexpected.iter().any(is_left_behind) => {
-                let last = before.get(last).map_or_else(String::new, |result| result.name.clone());
-                let how = format!(
-                    "the server fails only on a connection that earlier cases used (the last one: {last}); on a new connection it is correct"
-                );
-                return result_of_finding(case, finding.because(&how), dialogue);
+            FailureKind::Extra if !is_confirmed && !in_doubt.is_empty() => {
+                left_behind.extend(in_doubt);
+            }
+            FailureKind::Extra | FailureKind::Wrong | FailureKind::Silent => {
+                // The messages may be wrong replies to this case, so they are no findings of others.
+                for message in &left_behind {
+                    stray_message::clear(message, &users, cases, before, &self.methods);
+                }
+                let finding = only_when_used(&finding, &cases[last]);
+                return result_of_finding(case, finding, dialogue);
             }
             FailureKind::Crashed => stray_message::charge_passed(before.get_mut(last), &finding),
             // The server may have closed the connection on its own.
-            FailureKind::Closed => unexpected.clear(),
-            FailureKind::Extra | FailureKind::Wrong | FailureKind::Silent => {}
+            FailureKind::Closed => left_behind.clear(),
         }
-        self.settle(&unexpected, &users, cases, before);
+        self.settle(&left_behind, &users, cases, before);
         again
     }
 
@@ -225,17 +229,23 @@ impl SuiteRun {
         }
     }
 
-    /// Reports whether the case has the same finding again on its connection, where that is a process.
+    /// Reports whether the case has the same finding again on its connection. A message that an earlier case left
+    /// behind arrives only once.
     async fn is_confirmed(
         &mut self,
-        case: &TranscriptCase,
+        cases: &[TranscriptCase],
         index: usize,
         finding: &Finding,
     ) -> bool {
-        let Some(spare) = self.spare.take_if(|_| is_child(&self.server_access)) else {
+        if !matches!(finding.fault, FailureKind::Wrong | FailureKind::Extra) {
             return false;
-        };
-        let again = self.attempt(case, index, spare).await;
+        }
+        let Some(spare) = self.spare.take() else { return false };
+        let again = self.attempt(cases, index, spare).await;
+        if finding.fault == FailureKind::Extra {
+            // More messages may follow.
+            self.spare = None;
+        }
         again
             .outcome
             .is_err_and(|second| (second.fault, &second.reason) == (finding.fault, &finding.reason))
@@ -244,10 +254,11 @@ impl SuiteRun {
     /// Runs the case on a new connection.
     async fn run_on_new_connection(
         &mut self,
-        case: &TranscriptCase,
+        cases: &[TranscriptCase],
         index: usize,
         before: &mut [CaseResult],
     ) -> CaseResult {
+        let case = &cases[index];
         // Some servers take one connection at a time.
         if !self.is_child()
             && let Some(spare) = self.spare.take()
@@ -275,7 +286,7 @@ impl SuiteRun {
             }
         };
         let new = SpareConnection { connection, users: Vec::new() };
-        let Attempt { outcome, dialogue, .. } = self.attempt(case, index, new).await;
+        let Attempt { outcome, dialogue, .. } = self.attempt(cases, index, new).await;
         match outcome {
             Ok(()) => result_of(case, CaseStatus::Passed, None),
             Err(finding) => self.conclude(case, finding, dialogue).await,
@@ -289,17 +300,20 @@ impl SuiteRun {
     /// Runs the case on this connection, and keeps the connection if it is still usable.
     async fn attempt(
         &mut self,
-        case: &TranscriptCase,
+        cases: &[TranscriptCase],
         index: usize,
         mut spare: SpareConnection,
     ) -> Attempt {
-        let is_used = !spare.users.is_empty();
+        let case = &cases[index];
+        let earlier: Vec<&TranscriptCase> = spare.users.iter().map(|user| &cases[*user]).collect();
+        let is_used = !earlier.is_empty();
         spare.users.push(index);
         let mut case_run =
-            CaseRun::new(case, &self.server_access, &self.methods, &mut spare.connection, is_used);
+            CaseRun::new(case, &self.server_access, &self.methods, &mut spare.connection, earlier);
         let outcome = case_run.run().await;
         let dialogue = DialogueLine::abridged(std::mem::take(&mut case_run.dialogue));
-        let unexpected = std::mem::take(&mut case_run.unexpected);
+        let left_behind = std::mem::take(&mut case_run.left_behind);
+        let in_doubt = std::mem::take(&mut case_run.in_doubt);
         drop(case_run);
         self.was_time_up = Instant::now() >= self.server_access.deadline;
         let outcome = match outcome {
@@ -315,9 +329,9 @@ impl SuiteRun {
                     Finding::new(FailureKind::Silent, format!("on the next connection: {fault}"))
                 })
             }
-            Err(finding) => Err(self.complete_finding(case, spare, finding).await),
+            Err(finding) => Err(self.complete_finding(case, spare, finding, is_used).await),
         };
-        Attempt { outcome, dialogue, unexpected }
+        Attempt { outcome, dialogue, left_behind, in_doubt }
     }
 
     /// Completes a finding with what happened to its connection.
@@ -326,9 +340,15 @@ impl SuiteRun {
         case: &TranscriptCase,
         mut spare: SpareConnection,
         finding: Finding,
+        is_used: bool,
     ) -> Finding {
-        if matches!(finding.fault, FailureKind::Wrong | FailureKind::Silent)
-            && self.is_child()
+        let is_kept = match finding.fault {
+            FailureKind::Wrong | FailureKind::Silent => self.is_child(),
+            // The case is run again on this connection: an earlier case may have caused the message.
+            FailureKind::Extra => is_used && !self.server_access.is_http(),
+            FailureKind::Closed | FailureKind::Crashed => false,
+        };
+        if is_kept
             && !case.is_raw()
             && self
                 .server_access
@@ -376,6 +396,14 @@ impl SuiteRun {
 
 fn is_child(server_access: &ServerAccess) -> bool {
     matches!(server_access.target.location, TargetLocation::Child(_))
+}
+
+/// Adds to a finding that it needs a connection that other cases used.
+fn only_when_used(finding: &Finding, last: &TranscriptCase) -> Finding {
+    let last = &last.name;
+    finding.clone().because(&format!(
+        "the server fails only on a connection that earlier cases used (the last one: {last}); on a new connection it is correct"
+    ))
 }
 
 fn begins_with_a_handshake(case: &TranscriptCase) -> bool {

@@ -77,7 +77,13 @@ async fn alloy_reads_and_subscribes_over_websocket_and_ipc() {
 async fn alloy_connects_and_subscribes_again() {
     let node = ToyNode::start().await;
     let websocket = WsConnect::new(&node.ws).with_retry_interval(Duration::from_millis(20));
-    let client = within(RpcClient::builder().ws(websocket)).await.unwrap();
+    subscribes_again(&node, within(RpcClient::builder().ws(websocket)).await.unwrap()).await;
+    let node = ToyNode::start().await;
+    subscribes_again(&node, connect(node.ipc.to_str().unwrap()).await).await;
+}
+
+/// The node cuts the connection. The client connects and subscribes again by itself.
+async fn subscribes_again(node: &ToyNode, client: RpcClient) {
     let id: LocalId = within(client.request("eth_subscribe", ("newHeads",))).await.unwrap();
     let mut heads = client.get_subscription::<Value>(id).await;
     let before = node.mine().await;
@@ -94,4 +100,6 @@ async fn alloy_connects_and_subscribes_again() {
         }
     });
     assert_ne!(after.await["number"], json!(before));
+    let chain: String = within(client.request_noparams("eth_chainId")).await.unwrap();
+    assert_eq!(chain, "0x539");
 }

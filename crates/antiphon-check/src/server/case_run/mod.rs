@@ -6,6 +6,7 @@
 //!
 //! Notifications and Requests of the server are skipped unless the case expects them.
 
+mod left_behind;
 mod next_reply;
 mod protocol_steps;
 mod reply_wait;
@@ -19,7 +20,6 @@ use super::connection::{ConnectionEnd, HttpResponse, ServerConnection};
 use super::methods::ServerMethods;
 use super::normalize_bitcoin;
 use super::server_access::ServerAccess;
-use super::stray_message;
 use crate::raw::TargetLocation;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::transcript::{
@@ -28,10 +28,6 @@ use crate::transcript::{
 
 /// The limit of unsolicited messages in one case.
 const MAX_UNSOLICITED: usize = 2_500;
-
-/// The limit of late replies to earlier cases, and of the size of each.
-const MAX_STRAYS: usize = 16;
-const MAX_STRAY_BYTES: usize = 64 << 10;
 
 /// The use of the connection after a passed case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +57,14 @@ pub(super) struct CaseRun<'a> {
     pub(super) dialogue: Vec<DialogueLine>,
     /// The id of a probe that was sent early, until its reply arrives.
     early_probe: Option<String>,
-    /// Earlier cases used the connection.
-    is_used: bool,
-    /// Messages that no step expects: a finding, or the late replies to earlier cases.
-    pub(super) unexpected: Vec<Vec<u8>>,
+    /// The cases that used the connection before.
+    earlier: Vec<&'a TranscriptCase>,
+    /// A message that was read ahead.
+    next_message: Option<Vec<u8>>,
+    /// Messages that only an earlier case can have caused.
+    pub(super) left_behind: Vec<Vec<u8>>,
+    /// Messages beside the expected ones, caused by an earlier case or by this one.
+    pub(super) in_doubt: Vec<Vec<u8>>,
     is_closed: bool,
     /// The case ended early by an allowed alternative: silence or a closed connection.
     ended_early: bool,
@@ -76,7 +76,7 @@ impl<'a> CaseRun<'a> {
         server_access: &'a ServerAccess,
         methods: &'a ServerMethods,
         connection: &'a mut ServerConnection,
-        is_used: bool,
+        earlier: Vec<&'a TranscriptCase>,
     ) -> Self {
         Self {
             case,
@@ -90,8 +90,10 @@ impl<'a> CaseRun<'a> {
             extra_connections: Vec::new(),
             dialogue: Vec::new(),
             early_probe: None,
-            is_used,
-            unexpected: Vec::new(),
+            earlier,
+            next_message: None,
+            left_behind: Vec::new(),
+            in_doubt: Vec::new(),
             is_closed: false,
             ended_early: false,
         }
@@ -117,6 +119,7 @@ impl<'a> CaseRun<'a> {
             Err(Finding { fault: FailureKind::Closed, .. }) if !self.is_child() => {
                 Ok(ConnectionAfter::ProbeElsewhere)
             }
+            Ok(()) if !self.in_doubt.is_empty() => Err(extra(&self.in_doubt[0])),
             probed => probed.map(|()| ConnectionAfter::UseAgain),
         }
     }
@@ -208,21 +211,9 @@ impl<'a> CaseRun<'a> {
                 }
             };
             let Err(finding) = self.matches(&expected.any_of, &message) else { return Ok(()) };
-            self.set_aside(message, finding)?;
+            let any_of: Vec<&Pattern> = expected.any_of.iter().collect();
+            self.set_aside(message, finding, &any_of).await?;
         }
-    }
-
-    /// Sets a message aside if it can only be a late reply to an earlier case. Otherwise it is a finding.
-    fn set_aside(&mut self, message: Vec<u8>, finding: Finding) -> Result<(), Finding> {
-        let is_kept = self.unexpected.len() < MAX_STRAYS && message.len() <= MAX_STRAY_BYTES;
-        let is_stray = is_kept
-            && self.is_used
-            && !self.server_access.is_http()
-            && !stray_message::can_answer(&message, self.case);
-        if is_kept {
-            self.unexpected.push(message);
-        }
-        if is_stray { Ok(()) } else { Err(finding) }
     }
 
     /// Accepts the finding if the case allows silence or a closed connection instead.
@@ -281,7 +272,7 @@ impl<'a> CaseRun<'a> {
                 None => {
                     let what = "it matches none of the expected messages";
                     let finding = Finding::new(FailureKind::Wrong, what);
-                    self.set_aside(message, expected_any(&finding, patterns))?;
+                    self.set_aside(message, expected_any(&finding, patterns), &left).await?;
                 }
             }
         }

@@ -21,6 +21,9 @@ impl CaseRun<'_> {
                 .pop_front()
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
+        if let Some(message) = self.next_message.take() {
+            return Ok(message);
+        }
         let begun = Instant::now();
         let mut wait =
             ReplyWait::new(begun, self.server_access.reply_timeout(), self.probe_delays());
@@ -119,7 +122,8 @@ impl CaseRun<'_> {
             timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
                 .await;
         sent.map_err(|_| unread())?;
-        let deadline = Instant::now() + self.server_access.full_timeout();
+        let begun = Instant::now();
+        let deadline = begun + self.server_access.full_timeout();
         for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case got no reply")
@@ -131,6 +135,7 @@ impl CaseRun<'_> {
                 ServerEvent::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
+                self.server_access.record_probe(begun.elapsed());
                 return self.probed(&message, &id);
             }
             if is_ours(&message) {
@@ -139,7 +144,7 @@ impl CaseRun<'_> {
             self.record_received(&message);
             if !self.is_unsolicited(&message, &[]) {
                 let finding = extra(&message);
-                self.set_aside(message, finding)?;
+                self.set_aside(message, finding, &[]).await?;
                 continue;
             }
             self.server_access.refuse(self.connection, &message).await;
