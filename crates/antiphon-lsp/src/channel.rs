@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon::{
     Client, Connection, Dialect, ErrorChain, Handler, Limits, Peer, PerConnection, Server,
@@ -60,16 +59,12 @@ pub async fn serve_stdio<S: Into<LanguageService>>(
     Channel::Stdio.serve(make).await
 }
 
-/// Returns the limits of a connection to an editor: those of the library, but with 256 MiB for a message and for a
-/// response. While a notification handler waits for the editor, up to 16,384 messages with a total of 256 MiB can queue
-/// behind it. Handlers that still run at `exit` have one second to finish.
+/// Returns the limits of [`Dialect::lsp`], which are the default of a server: 256 MiB for a message and for a response,
+/// and no stall timeout, because an editor may be suspended. While a notification handler waits for the editor, up to
+/// 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at `exit` have one second to
+/// finish.
 pub fn limits() -> Limits {
-    Limits {
-        frame_bytes: 256 << 20,
-        response_bytes: 256 << 20,
-        shutdown_timeout: Duration::from_secs(1),
-        ..Limits::default()
-    }
+    Dialect::lsp().limits()
 }
 
 /// An argument `--pipe` or `--socket` without a valid path or port.
@@ -137,7 +132,7 @@ impl Channel {
         let endpoint = match self {
             Self::Stdio => {
                 let server = Server::bind("stdio+header:").await?.dialect(Dialect::lsp());
-                return Ok(server.limits(limits()).serve_until(handler, lifecycle.ended()).await?);
+                return Ok(server.serve_until(handler, lifecycle.ended()).await?);
             }
             Self::Pipe(path) => format!("unix+header:{}", path.display()),
             Self::Socket(port) => format!("tcp+header://127.0.0.1:{port}"),

@@ -8,6 +8,8 @@ mod cancel;
 mod errors;
 mod progress;
 
+use std::time::Duration;
+
 use antiphon_core::framing::Framing;
 use antiphon_core::{Limits, Version, Versions};
 
@@ -15,6 +17,9 @@ pub(crate) use call_style::{CallStyle, encode_id};
 pub use cancel::Cancellation;
 pub(crate) use errors::ErrorStyle;
 pub use progress::{ProgressStyle, Token};
+
+/// The stall timeout of a peer that may be suspended for any time: one year.
+const SUSPENDED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Conventions on top of JSON-RPC. The default is plain JSON-RPC 2.0.
 ///
@@ -81,8 +86,23 @@ impl Dialect {
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
+    ///
+    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They trust the editor: set
+    /// your own on a public network.
             .strict_order(true);
-        Self { null_params: true, client_framing: Some(Framing::Header), ..lsp }
+        Self {
+            null_params: true,
+            limits: Some(Box::new(Limits {
+                frame_bytes: 256 << 20,
+                response_bytes: 256 << 20,
+                // An editor that is suspended or stopped in a debugger reads nothing.
+                stall_timeout: SUSPENDED,
+                shutdown_timeout: Duration::from_secs(1),
+                ..Limits::default()
+            })),
+            client_framing: Some(Framing::Header),
+            ..lsp
+        }
     }
 
     /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;
@@ -208,16 +228,21 @@ impl Dialect {
         }
     }
 
-    /// Returns the default limits of a server in this dialect. In [`ethereum`](Self::ethereum), these are geth's:
-    /// 5 MiB per message, 1,000 entries per batch and 25 MB per response. In other dialects, they are
-    /// [`Limits::default`].
+    /// Returns the default limits of a server in this dialect.
+    ///
+    /// - In [`ethereum`](Self::ethereum), these are geth's: 5 MiB per message, 1,000 entries per batch and 25 MB per
+    ///   response.
+    /// - In [`lsp`](Self::lsp), they are 256 MiB per message and per response, no stall timeout (one year), and a
+    ///   shutdown timeout of one second.
+    /// - In other dialects, they are [`Limits::default`].
     ///
     /// ```
     /// use antiphon::{Dialect, Limits};
     ///
     /// let limits = Limits { connections: 100, ..Dialect::ethereum().limits() };
     /// assert_eq!((limits.connections, limits.batch_entries), (100, 1_000));
-    /// assert_eq!(Dialect::lsp().limits(), Limits::default());
+    /// assert_eq!(Dialect::lsp().limits().frame_bytes, 256 << 20);
+    /// assert_eq!(Dialect::plain().limits(), Limits::default());
     /// ```
     pub fn limits(&self) -> Limits {
         self.limits.as_deref().cloned().unwrap_or_default()
