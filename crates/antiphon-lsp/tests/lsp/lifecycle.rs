@@ -36,17 +36,26 @@ async fn every_phase_has_its_error() {
 
 /// Runs the server with this input. Returns its exit code and its output.
 fn run(messages: &[Value]) -> (Option<i32>, String) {
-    let mut server = Command::new(example("hover_server"));
-    let mut server =
-        server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the example starts");
+    let (code, output, _) = run_example("hover_server", messages);
+    (code, output)
+}
+
+/// Runs a server with this input. Returns its exit code, its output and its log.
+fn run_example(name: &str, messages: &[Value]) -> (Option<i32>, String, String) {
+    let mut server = Command::new(example(name));
+    let server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = server.spawn().expect("the example starts");
     let mut input = server.stdin.take().unwrap();
     for message in messages {
         let text = message.to_string();
         write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
     }
     drop(input);
-    let output = server.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(server.wait_with_output().unwrap()));
+    let output = told.recv_timeout(Duration::from_secs(60)).expect("the server ends");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 fn initialize(process: Option<u32>) -> Value {
@@ -68,6 +77,20 @@ fn the_exit_code_tells_whether_the_editor_has_shut_the_server_down() {
     assert_eq!(run(&[started.clone(), shutdown]).0, Some(0));
     assert_eq!(run(&[started]).0, Some(1));
     assert_eq!(run(&[]).0, Some(1));
+}
+
+#[test]
+fn a_server_ends_with_its_stdin_while_a_handler_hangs() {
+    let command = |id: u32, name: &str| {
+        let params = json!({ "command": name });
+        json!({"jsonrpc": "2.0", "id": id, "method": "workspace/executeCommand", "params": params})
+    };
+    for name in ["hang", "spawn"] {
+        let (code, output, _) =
+            run_example("asking_server", &[initialize(None), command(1, name), command(2, name)]);
+        assert_eq!(code, Some(1), "{name}: {output}");
+        assert_eq!(output.matches(r#""id":"#).count(), 3, "{name}: {output}");
+    }
 }
 
 #[cfg(unix)]

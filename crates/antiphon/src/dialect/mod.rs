@@ -64,6 +64,8 @@ pub struct Dialect {
     pub(crate) versions: Versions,
     /// The encoding of outgoing calls.
     pub(crate) calls: CallStyle,
+    /// Whether the end of stdin means that the peer is gone. Running calls then have the shutdown timeout to finish.
+    pub(crate) ends_with_stdin: bool,
     /// Whether HTTP responses have the statuses and bodies of Bitcoin nodes if the server sets no policy.
     pub(crate) bitcoin_http: bool,
 }
@@ -81,14 +83,16 @@ impl Dialect {
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
     /// A client of an endpoint without a framing, such as `exec:clangd`, uses `Content-Length` headers.
+    ///
+    /// After the end of stdin, running calls have [`Limits::shutdown_timeout`] to finish: an editor keeps it open.
+    ///
+    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They trust the editor: set
+    /// your own on a public network.
     pub fn lsp() -> Self {
         let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
-    ///
-    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They trust the editor: set
-    /// your own on a public network.
             .strict_order(true);
         Self {
             null_params: true,
@@ -101,6 +105,7 @@ impl Dialect {
                 ..Limits::default()
             })),
             client_framing: Some(Framing::Header),
+            ends_with_stdin: true,
             ..lsp
         }
     }
