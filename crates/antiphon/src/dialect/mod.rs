@@ -11,7 +11,7 @@ mod progress;
 use std::time::Duration;
 
 use antiphon_core::framing::Framing;
-use antiphon_core::{Limits, Version, Versions};
+use antiphon_core::{Limits, Method, Version, Versions};
 
 pub(crate) use call_style::{CallStyle, encode_id};
 pub use cancel::Cancellation;
@@ -48,6 +48,8 @@ pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
     pub(crate) is_strict: bool,
+    /// The notification that does not wait for the messages before it.
+    overtaking: Option<Method>,
     /// Whether `"params": null` counts as absent, unless the server or client sets it.
     pub(crate) null_params: bool,
     /// The codes and messages of the errors that the library creates.
@@ -78,7 +80,8 @@ impl Dialect {
 
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
     /// `$/progress` refers to the `workDoneToken` of the params. The order is
-    /// [strict](Self::strict_order), so that a request sees every document change before it. `"params": null`
+    /// [strict](Self::strict_order), so that a request sees every document change before it. Only `exit`
+    /// [overtakes](Self::overtaking) other messages. `"params": null`
     /// counts as absent because common editors and servers send it; see
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
@@ -93,7 +96,8 @@ impl Dialect {
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
-            .strict_order(true);
+            .strict_order(true)
+            .overtaking("exit");
         Self {
             null_params: true,
             limits: Some(Box::new(Limits {
@@ -296,6 +300,31 @@ impl Dialect {
     pub fn strict_order(mut self, is_strict: bool) -> Self {
         self.is_strict = is_strict;
         self
+    }
+
+    /// Sets a notification that does not wait for the messages before it, like a cancellation. It is meant for a
+    /// notification that ends the work of the connection, such as `exit` in [`lsp`](Self::lsp).
+    ///
+    /// Its handler starts when it arrives, while the handlers of earlier notifications still run. In a batch, it is
+    /// handled in its turn.
+    ///
+    /// ```
+    /// use antiphon::Dialect;
+    ///
+    /// let editor = Dialect::plain().strict_order(true).overtaking("quit");
+    /// # drop(editor);
+    /// ```
+    #[must_use]
+    pub fn overtaking(mut self, method: &str) -> Self {
+        self.overtaking = Some(Method::new(method));
+        self
+    }
+
+    /// Whether a notification does not wait for the messages before it.
+    pub(crate) fn overtakes(&self, method: &Method) -> bool {
+        self.overtaking
+            .as_ref()
+            .is_some_and(|overtaking| overtaking.as_bytes() == method.as_bytes())
     }
 
     /// Sets the version of outgoing calls. A dialect that sends 1.0 calls also accepts 1.0 responses.

@@ -175,9 +175,7 @@ impl Run {
         for (_, context) in self.running() {
             context.cancel();
         }
-        if let Some((_, context)) = self.notification.take() {
-            context.cancel();
-        }
+        self.notification = None;
         self.requests.calls = PendingCalls::None;
     }
 
@@ -186,9 +184,10 @@ impl Run {
         self.notification.is_some()
     }
 
-    /// The ids and contexts of the running calls.
+    /// The ids and contexts of the running calls. The id of a notification is null.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        self.requests.answers.missing()
+        let notification = self.notification.as_ref().map(|(_, context)| (&Id::Null, context));
+        self.requests.answers.missing().chain(notification)
     }
 
     /// Answers the entries that have not started with this error.
