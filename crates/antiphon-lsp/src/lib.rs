@@ -1,5 +1,6 @@
 #![doc = include_str!("../docs/crate.md")]
 
+mod changed_ranges;
 mod channel;
 #[cfg(test)]
 mod contract_tests;
@@ -12,6 +13,7 @@ mod file_uri;
 mod generated;
 mod language_service;
 mod lifecycle;
+mod methods;
 mod progress;
 mod remote_server;
 mod routes;

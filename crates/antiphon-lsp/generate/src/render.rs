@@ -155,7 +155,26 @@ fn contract(contract: &Contract, entries: &[Entry]) -> String {
         let arguments = if entry.types.params == "()" { "()" } else { "(params)" };
         let _ = writeln!(out, "{kind} {:?} {} {arguments};", entry.types.name, entry.rust_name);
     }
-    out + "}\n}\n"
+    out += "}\n}\n";
+    if contract.direction == Direction::ToServer {
+        out += &kinds(&of_side);
+    }
+    out
+}
+
+/// Renders a function that distinguishes requests from notifications.
+fn kinds(of_side: &[&Entry]) -> String {
+    let names = |is_request: bool| {
+        let of_kind = of_side.iter().filter(|entry| entry.types.is_request == is_request);
+        of_kind.map(|entry| format!("{:?}", entry.types.name)).collect::<Vec<_>>().join(" | ")
+    };
+    format!(
+        "\n/// Whether a method of the contract is a request. `None` for any other method.\n\
+         pub(crate) fn is_request(method: &str) -> Option<bool> {{\n\
+         match method {{\n{} => Some(true),\n{} => Some(false),\n_ => None,\n}}\n}}\n",
+        names(true),
+        names(false)
+    )
 }
 
 fn contract_method(contract: &Contract, entry: &Entry) -> String {

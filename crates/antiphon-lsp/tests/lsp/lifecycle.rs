@@ -6,9 +6,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::RawJson;
+use antiphon::{Context, ErrorObject, Limits, RawJson};
+use antiphon_lsp::types::{
+    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult,
+};
+use antiphon_lsp::{Editor, LanguageServer, limits};
 use serde_json::{Value, json};
 
+use crate::raw_editor::RawEditor;
 use crate::support::{Bare, code, connect, example};
 
 #[tokio::test]
@@ -32,6 +37,65 @@ async fn every_phase_has_its_error() {
     }
     client.notify("exit", ()).await.unwrap();
     client.peer().unwrap().closed().await;
+}
+
+/// A server whose `didOpen` and `exit` never end, unless `exit` panics.
+struct Hanging {
+    editor: Editor,
+    panics: bool,
+}
+
+impl LanguageServer for Hanging {
+    async fn initialize(
+        &self,
+        _: InitializeParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorObject> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams, _: Context) {
+        if params.text_document.text == "ask" {
+            let _ = self.editor.configuration(ConfigurationParams { items: vec![] }).await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    async fn exit(&self, _: Context) {
+        assert!(!self.panics, "a handler that panics");
+        std::future::pending::<()>().await;
+    }
+}
+
+fn opened(text: &str) -> Value {
+    let item = json!({"uri": "file:///a", "languageId": "a", "version": 1, "text": text});
+    json!({ "textDocument": item })
+}
+
+#[tokio::test]
+async fn exit_overtakes_a_notification_that_waits_for_the_editor() {
+    for panics in [false, true] {
+        let make = move |editor| Hanging { editor, panics };
+        let mut editor = RawEditor::start(json!({}), make).await;
+        editor.notify("textDocument/didOpen", opened("ask")).await;
+        editor.expect("workspace/configuration").await;
+        editor.request(1, "shutdown", json!(null)).await;
+        editor.notify("exit", json!(null)).await;
+        // The connection closes although the editor never answers.
+        editor.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn exit_overtakes_messages_that_the_server_has_no_room_for() {
+    let limits = Limits { queued_messages: 1, ..limits() };
+    let make = |editor| Hanging { editor, panics: false };
+    let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
+    for _ in 0..5 {
+        editor.notify("textDocument/didOpen", opened("hang")).await;
+    }
+    editor.notify("exit", json!(null)).await;
+    editor.closed().await;
 }
 
 /// Runs the server with this input. Returns its exit code and its output.
@@ -91,6 +155,19 @@ fn a_server_ends_with_its_stdin_while_a_handler_hangs() {
         assert_eq!(code, Some(1), "{name}: {output}");
         assert_eq!(output.matches(r#""id":"#).count(), 3, "{name}: {output}");
     }
+}
+
+#[test]
+fn a_notification_that_cannot_be_decoded_is_reported_on_stderr() {
+    let changes = json!([{"range": null, "text": 1}]);
+    let params =
+        json!({"textDocument": {"uri": "file:///a", "version": 2}, "contentChanges": changes});
+    let change = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params});
+    let (_, _, log) = run_example("asking_server", &[initialize(None), change]);
+    let (line, rest) = log.split_once('\n').unwrap();
+    assert!(line.starts_with("cannot decode `textDocument/didChange` of the editor: "), "{log}");
+    assert!(line.ends_with("file:///a is closed until the editor opens it again"), "{log}");
+    assert_eq!(rest, "");
 }
 
 #[cfg(unix)]
