@@ -172,20 +172,15 @@ impl LanguageService {
         if let Some(reporters) = &self.reporters {
             reporters.negotiate(call.params.as_ref());
         }
-        let editor = self.ends_with_editor.then(|| editor_process::id(call.params.as_ref()));
+        let editor = editor_process::id(call.params.as_ref()).filter(|_| self.ends_with_editor);
+        let faults = self.methods.faults;
         let answer = self.handler.call(call, cx);
         let mut initializing = Initializing { lifecycle: self.lifecycle.clone(), is_ok: false };
         Box::pin(async move {
             let outcome = answer.await;
             initializing.is_ok = outcome.is_ok();
-            if let (true, Some(Some(editor))) = (initializing.is_ok, editor) {
-                let lifecycle = initializing.lifecycle.clone();
-                tokio::spawn(async move {
-                    tokio::select! {
-                        () = editor_process::ended(editor) => lifecycle.end(),
-                        () = lifecycle.ended() => {}
-                    }
-                });
+            if let (true, Some(editor)) = (initializing.is_ok, editor) {
+                end_with(editor, initializing.lifecycle.clone(), faults);
             }
             outcome
         })
@@ -212,6 +207,24 @@ impl LanguageService {
             );
         }
     }
+}
+
+/// Ends the server when the process of the editor ends, if the process is visible.
+fn end_with(editor: i32, lifecycle: Arc<Lifecycle>, faults: Faults) {
+    if !editor_process::is_alive(editor) {
+        let effect = "so the server ends only with its connection";
+        tracing::warn!(editor, "the process of the editor (`processId`) is not visible, {effect}");
+        faults.report(&format!(
+            "the process {editor} of the editor (`processId`) is not visible here, {effect}"
+        ));
+        return;
+    }
+    tokio::spawn(async move {
+        tokio::select! {
+            () = editor_process::ended(editor) => lifecycle.end(),
+            () = lifecycle.ended() => {}
+        }
+    });
 }
 
 /// A guard that leaves the phase `Initializing` even if the future of `initialize` is dropped, for example by a

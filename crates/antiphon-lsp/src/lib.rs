@@ -19,7 +19,7 @@ mod remote_server;
 mod routes;
 mod session;
 
-pub use channel::{Channel, InvalidChannel, limits, serve_stdio};
+pub use channel::{Channel, ChannelServer, InvalidChannel, limits, serve_stdio};
 pub use editor::Editor;
 pub use file_uri::{file_path, file_uri};
 pub use gen_lsp_types as types;

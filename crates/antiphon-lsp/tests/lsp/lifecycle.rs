@@ -170,6 +170,22 @@ fn a_notification_that_cannot_be_decoded_is_reported_on_stderr() {
     assert_eq!(rest, "");
 }
 
+/// The editor runs in another container, so its process is not visible.
+#[cfg(unix)]
+#[test]
+fn a_server_does_not_end_for_a_process_that_it_has_never_seen() {
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    for process in [gone.id(), 0] {
+        let shutdown = json!({"jsonrpc": "2.0", "id": 1, "method": "shutdown"});
+        let messages = [initialize(Some(process)), shutdown];
+        let (code, output, log) = run_example("hover_server", &messages);
+        assert_eq!(code, Some(0), "{output}");
+        let warning = format!("the process {process} of the editor (`processId`) is not visible");
+        assert!(log.starts_with(&warning) && log.lines().count() == 1, "{log}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_server_ends_with_the_process_of_its_editor() {
