@@ -257,11 +257,12 @@ fn partial_results(entries: &[Entry]) -> String {
     for Entry { types, .. } in streaming {
         let _ = write!(
             out,
-            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}\n\
+            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}\n{}\n\
              fn empty_result() -> ResultOf<Self> {{\n{}\n}}\n}}\n\n",
             types.params,
             types.marker,
             token("partial_result_token", "partial_result_params"),
+            token_mut("partial_result_token", "partial_result_params"),
             empty_result(&types.result)
         );
     }
@@ -296,11 +297,15 @@ fn work_done(entries: &[Entry]) -> String {
     out
 }
 
-/// Renders the methods that read and write a token.
+/// Renders the method that reads a token.
 fn token(name: &str, field: &str) -> String {
+    format!("fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n")
+}
+
+/// Renders the method that sets a token.
+fn token_mut(name: &str, field: &str) -> String {
     format!(
-        "fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n\n\
-         fn {name}_mut(&mut self) -> &mut Option<ProgressToken> {{\n&mut self.{field}.{name}\n}}\n"
+        "fn {name}_mut(&mut self) -> &mut Option<ProgressToken> {{\n&mut self.{field}.{name}\n}}\n"
     )
 }
 
