@@ -54,7 +54,7 @@ impl BeginProgress {
         self
     }
 
-    /// Shows a button that cancels the work; see [`WorkDoneProgress::cancellation`].
+    /// Lets the editor show a button that cancels the work; see [`WorkDoneProgress::cancellation`].
     pub fn cancellable(mut self) -> Self {
         self.begin.cancellable = Some(true);
         self
