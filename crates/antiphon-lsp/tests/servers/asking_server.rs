@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use antiphon::{Context, ErrorObject};
 use antiphon_lsp::documents::Documents;
 use antiphon_lsp::types::{
-    ConfigurationParams, DidChangeTextDocumentParams, DidOpenTextDocumentParams,
-    ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult, Location, LspAny,
-    MarkupContent, MarkupKind, Range, ReferenceParams, ServerCapabilities,
+    ConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, ExecuteCommandParams, Hover, HoverParams, InitializeParams,
+    InitializeResult, Location, LspAny, MarkupContent, MarkupKind, Range, ReferenceParams,
+    ServerCapabilities,
 };
 use antiphon_lsp::{Editor, LanguageServer, error};
 
@@ -50,6 +51,10 @@ impl LanguageServer for Asking {
             self.ask().await;
         }
         let _ = self.documents.change(&params).inspect_err(|error| eprintln!("{error}"));
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams, _: Context) {
+        let _ = self.documents.close(&params);
     }
 
     /// The whole document.
