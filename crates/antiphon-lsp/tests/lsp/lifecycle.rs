@@ -1,6 +1,6 @@
 //! The lifecycle as an editor sees it.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -120,6 +120,39 @@ fn run_example(name: &str, messages: &[Value]) -> (Option<i32>, String, String) 
     let output = told.recv_timeout(Duration::from_secs(60)).expect("the server ends");
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// An editor that sends `shutdown` and `exit` without waiting for a response.
+#[test]
+fn a_shutdown_that_exit_overtakes_is_still_handled() {
+    let server = &mut Command::new(example("asking_server"));
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut send = |message: Value| {
+        let text = message.to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+    };
+    let mut output = BufReader::new(server.stdout.take().unwrap());
+    let mut next = || {
+        let mut header = String::new();
+        while !header.ends_with("\r\n\r\n") {
+            assert_ne!(output.read_line(&mut header).unwrap(), 0, "the server has ended");
+        }
+        let (_, length) = header.split_once("Content-Length: ").unwrap();
+        let mut text = vec![0; length.lines().next().unwrap().parse().unwrap()];
+        output.read_exact(&mut text).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()
+    };
+    send(initialize(None));
+    assert_eq!(next()["id"], 0);
+    send(json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": opened("")}));
+    let question = next();
+    assert_eq!(question["method"], "workspace/configuration");
+    send(json!({"jsonrpc": "2.0", "id": 1, "method": "shutdown"}));
+    send(json!({"jsonrpc": "2.0", "method": "exit"}));
+    send(json!({"jsonrpc": "2.0", "id": question["id"], "result": []}));
+    assert_eq!(next(), json!({"jsonrpc": "2.0", "result": null, "id": 1}));
+    assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
 fn initialize(process: Option<u32>) -> Value {
