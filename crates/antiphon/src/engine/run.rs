@@ -175,7 +175,9 @@ impl Run {
         for (_, context) in self.running() {
             context.cancel();
         }
-        self.notification = None;
+        if let Some((_, context)) = self.notification.take() {
+            context.cancel();
+        }
         self.requests.calls = PendingCalls::None;
     }
 
@@ -184,10 +186,14 @@ impl Run {
         self.notification.is_some()
     }
 
-    /// The ids and contexts of the running calls. The id of a notification is null.
+    /// The ids and contexts of the running calls.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        let notification = self.notification.as_ref().map(|(_, context)| (&Id::Null, context));
-        self.requests.answers.missing().chain(notification)
+        self.requests.answers.missing()
+    }
+
+    /// The context of the notification that the run waits for.
+    pub(crate) fn notification(&self) -> Option<&Context> {
+        self.notification.as_ref().map(|(_, context)| context)
     }
 
     /// Answers the entries that have not started with this error.

@@ -282,8 +282,11 @@ impl<T: Transport> ConnectionTask<T> {
     fn detach(&mut self, run: Box<Run>) {
         let control = Arc::new(RunControl::default());
         let mut state = self.shared.state();
+        // A notification that has overtaken others has no id, and ends with the connection too.
+        let notification = run.notification().map(|context| (&Id::Null, context));
         let tickets: Vec<_> = run
             .running()
+            .chain(notification)
             .map(|(id, context)| {
                 let running = RunningCall { context: context.clone(), control: control.clone() };
                 (id.clone(), state.session.start(id.clone(), running))
