@@ -12,6 +12,7 @@ pub mod header;
 pub mod http;
 pub mod http_client;
 pub mod line;
+pub mod lsp_text;
 mod model;
 pub mod server;
 mod stream;
@@ -31,7 +32,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "line", check: line::check, seed: line::seed },
     Target { name: "header", check: header::check, seed: header::seed },
     Target { name: "values", check: values::check, seed: values::seed },
@@ -42,4 +43,5 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "http", check: http::check, seed: http::seed },
     Target { name: "http_client", check: http_client::check, seed: http_client::seed },
     Target { name: "endpoint", check: endpoint::check, seed: endpoint::seed },
+    Target { name: "lsp_text", check: lsp_text::check, seed: lsp_text::seed },
 ];

@@ -1,14 +1,16 @@
 //! The transports between an editor and the server that it starts.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon::{
-    Client, Connection, Dialect, ErrorChain, Handler, Limits, Peer, PerConnection, Server,
+    BoxFuture, Client, CloseReason, Connection, Context, Dialect, Endpoint, EndpointError,
+    ErrorChain, Framing, Handler, Invocation, Limits, Outcome, Peer, Server, Tap, TappedMessage,
 };
 
+use crate::error::server_not_initialized;
 use crate::lifecycle::Lifecycle;
 use crate::{Editor, LanguageService};
 
@@ -52,32 +54,39 @@ pub enum Channel {
 /// methods. It runs once.
 ///
 /// Returns when the editor sends `exit`, closes stdin, or (on Unix) when the editor's process ends (`processId` of
-/// `initialize`). The exit code is 0 if the editor sent `shutdown` first, and 1 otherwise. The protocol uses stdout,
-/// so write logs to stderr.
+/// `initialize`). Handlers that run then have one second to finish. The exit code is 0 if the editor sent `shutdown`
+/// first, and 1 otherwise. The protocol uses stdout, so write logs to stderr.
+///
+/// A process that is not visible, because the editor runs in another container or on another machine, is not watched.
+/// Such a process, and a notification that cannot be decoded, are reported in the log. If the program has no `tracing`
+/// subscriber, they are written to stderr.
 pub async fn serve_stdio<S: Into<LanguageService>>(
-    make: impl Fn(Editor) -> S + Send + Sync + 'static,
+    make: impl FnOnce(Editor) -> S + Send + 'static,
 ) -> ExitCode {
     Channel::Stdio.serve(make).await
 }
 
-/// Returns the limits of a connection to an editor: those of the library, but with 256 MiB for a message and for a
-/// response. While a notification handler waits for the editor, up to 16,384 messages with a total of 256 MiB can queue
-/// behind it. Handlers that still run at `exit` have one second to finish.
+/// Returns the limits of [`Dialect::lsp`], which are the default of a server: 256 MiB for a message and for a response,
+/// and no stall timeout, because an editor may be suspended. While a notification handler waits for the editor, up to
+/// 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at `exit` have one second to
+/// finish.
 pub fn limits() -> Limits {
-    Limits {
-        frame_bytes: 256 << 20,
-        response_bytes: 256 << 20,
-        shutdown_timeout: Duration::from_secs(1),
-        ..Limits::default()
-    }
+    Dialect::lsp().limits()
 }
 
 /// An argument `--pipe` or `--socket` without a valid path or port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid argument `{argument}`: expected {expected}")]
-pub struct InvalidChannel {
-    argument: String,
-    expected: &'static str,
+#[error(transparent)]
+pub struct InvalidChannel(#[from] InvalidArgument);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum InvalidArgument {
+    #[error("no path for --pipe: use --pipe=PATH")]
+    NoPath,
+    #[error("no port for --socket: use --socket=PORT")]
+    NoPort,
+    #[error("invalid port `{0}` for --socket: use --socket=PORT")]
+    Port(String),
 }
 
 impl Channel {
@@ -102,13 +111,16 @@ impl Channel {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (argument.as_str(), args.peek().cloned()),
             };
-            let (value, expected) = (value.unwrap_or_default(), "--pipe=PATH or --socket=PORT");
-            let invalid = || InvalidChannel { argument: argument.clone(), expected };
+            let value = value.unwrap_or_default();
             match name {
                 "--stdio" => channel = Self::Stdio,
-                "--pipe" if value.is_empty() => return Err(invalid()),
+                "--pipe" if value.is_empty() => return Err(InvalidArgument::NoPath.into()),
                 "--pipe" => channel = Self::Pipe(value.into()),
-                "--socket" => channel = Self::Socket(value.parse().map_err(|_| invalid())?),
+                "--socket" if value.is_empty() => return Err(InvalidArgument::NoPort.into()),
+                "--socket" => {
+                    let port = value.parse().map_err(|_| InvalidArgument::Port(value))?;
+                    channel = Self::Socket(port);
+                }
                 _ => {}
             }
         }
@@ -118,13 +130,68 @@ impl Channel {
     /// Serves one editor over this channel. See [`serve_stdio`].
     pub async fn serve<S: Into<LanguageService>>(
         self,
-        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+        make: impl FnOnce(Editor) -> S + Send + 'static,
+    ) -> ExitCode {
+        self.server().serve(make).await
+    }
+
+    /// Returns a server of this channel, to set limits or a tap.
+    ///
+    /// ```no_run
+    /// use antiphon::{Limits, TappedMessage};
+    /// use antiphon_lsp::{Channel, LanguageServer, limits};
+    ///
+    /// async fn serve(server: impl LanguageServer) -> std::process::ExitCode {
+    ///     let tap = |message: &TappedMessage<'_>| {
+    ///         eprintln!("{:?} {}", message.direction, String::from_utf8_lossy(message.bytes));
+    ///     };
+    ///     let limits = Limits { in_flight: 64, ..limits() };
+    ///     Channel::Stdio.server().limits(limits).tap(tap).serve(|_| server).await
+    /// }
+    /// ```
+    pub fn server(self) -> ChannelServer {
+        ChannelServer { channel: self, limits: limits(), tap: None }
+    }
+
+    /// Returns the endpoint of the editor; `None` for stdio.
+    fn endpoint(self) -> Result<Option<Endpoint>, EndpointError> {
+        Ok(match self {
+            Self::Stdio => None,
+            Self::Pipe(path) => Some(Endpoint::Unix { path, framing: Some(Framing::Header) }),
+            Self::Socket(port) => Some(format!("tcp+header://127.0.0.1:{port}").parse()?),
+        })
+    }
+}
+
+/// A server of one editor over a [`Channel`], with settings. Created by [`Channel::server`].
+#[must_use = "a server serves only when `serve` is awaited"]
+pub struct ChannelServer {
+    channel: Channel,
+    limits: Limits,
+    tap: Option<Box<dyn Tap>>,
+}
+
+impl ChannelServer {
+    /// Sets the limits of the connection. The default is [`limits`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Passes every message to a [`Tap`]. A second call replaces the tap.
+    pub fn tap(mut self, tap: impl Tap) -> Self {
+        self.tap = Some(Box::new(tap));
+        self
+    }
+
+    /// Serves one editor. See [`serve_stdio`].
+    pub async fn serve<S: Into<LanguageService>>(
+        self,
+        make: impl FnOnce(Editor) -> S + Send + 'static,
     ) -> ExitCode {
         let lifecycle = Arc::new(Lifecycle::new());
-        let of_service = lifecycle.clone();
-        let handler = PerConnection::new(move |_: &Connection, peer: Peer| {
-            LanguageService::for_peer(peer, &make).for_process(of_service.clone())
-        });
+        let make = Mutex::new(Some(make));
+        let handler = OneEditor { make, lifecycle: lifecycle.clone() };
         if let Err(error) = self.run(handler, &lifecycle).await {
             eprintln!("cannot serve the editor: {}", ErrorChain(&*error));
             return ExitCode::FAILURE;
@@ -134,16 +201,21 @@ impl Channel {
 
     /// Serves until the connection or the lifecycle has ended.
     async fn run(self, handler: impl Handler, lifecycle: &Lifecycle) -> Result<(), BoxError> {
-        let endpoint = match self {
-            Self::Stdio => {
-                let server = Server::bind("stdio+header:").await?.dialect(Dialect::lsp());
-                return Ok(server.limits(limits()).serve_until(handler, lifecycle.ended()).await?);
-            }
-            Self::Pipe(path) => format!("unix+header:{}", path.display()),
-            Self::Socket(port) => format!("tcp+header://127.0.0.1:{port}"),
+        let Self { channel, limits, tap } = self;
+        let Some(endpoint) = channel.endpoint()? else {
+            let server = Server::bind("stdio+header:").await?.dialect(Dialect::lsp());
+            let server = match tap {
+                Some(tap) => server.limits(limits).tap(BoxedTap(tap)),
+                None => server.limits(limits),
+            };
+            return Ok(server.serve_until(handler, lifecycle.ended()).await?);
         };
-        let client = Client::builder().dialect(Dialect::lsp()).limits(limits()).handler(handler);
-        let client = client.connect(endpoint.as_str()).await?;
+        let client = Client::builder().dialect(Dialect::lsp()).limits(limits).handler(handler);
+        let client = match tap {
+            Some(tap) => client.tap(BoxedTap(tap)),
+            None => client,
+        };
+        let client = client.connect(endpoint).await?;
         if let Some(editor) = client.peer() {
             tokio::select! {
                 _ = editor.closed() => {}
@@ -152,6 +224,60 @@ impl Channel {
         }
         client.close().await;
         Ok(())
+    }
+}
+
+impl fmt::Debug for ChannelServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelServer")
+            .field("channel", &self.channel)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Creates the service of the only connection of a channel.
+struct OneEditor<F> {
+    /// `None` once the service was created.
+    make: Mutex<Option<F>>,
+    lifecycle: Arc<Lifecycle>,
+}
+
+impl<F, S> Handler for OneEditor<F>
+where
+    F: FnOnce(Editor) -> S + Send + 'static,
+    S: Into<LanguageService>,
+{
+    /// Never called, because the connection has a handler of its own.
+    fn call(&self, _: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Err(server_not_initialized())))
+    }
+
+    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn for_connection(&self, editor: &Peer) -> Option<Arc<dyn Handler>> {
+        let make = self.make.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let service = LanguageService::for_peer(editor.clone(), make);
+        Some(Arc::new(service.for_process(self.lifecycle.clone())))
+    }
+}
+
+/// A tap of any type.
+struct BoxedTap(Box<dyn Tap>);
+
+impl Tap for BoxedTap {
+    fn message(&self, message: &TappedMessage<'_>) {
+        self.0.message(message);
+    }
+
+    fn opened(&self, connection: &Connection) {
+        self.0.opened(connection);
+    }
+
+    fn closed(&self, connection: &Connection, reason: &CloseReason) {
+        self.0.closed(connection, reason);
     }
 }
 
@@ -169,8 +295,23 @@ mod tests {
         assert_eq!(channel("server --pipe=/tmp/a=b"), Ok(Channel::Pipe("/tmp/a=b".into())));
         assert_eq!(channel("server --pipe /tmp/a"), Ok(Channel::Pipe("/tmp/a".into())));
         assert_eq!(channel("server --socket 70"), Ok(Channel::Socket(70)));
-        for wrong in ["server --pipe", "server --pipe=", "server --socket=x", "server --socket"] {
-            assert!(channel(wrong).unwrap_err().to_string().contains("--socket=PORT"), "{wrong}");
+        for (wrong, error) in [
+            ("server --pipe", "no path for --pipe: use --pipe=PATH"),
+            ("server --pipe=", "no path for --pipe: use --pipe=PATH"),
+            ("server --socket 7x", "invalid port `7x` for --socket: use --socket=PORT"),
+            ("server --socket=70000", "invalid port `70000` for --socket: use --socket=PORT"),
+            ("server --socket", "no port for --socket: use --socket=PORT"),
+        ] {
+            assert_eq!(channel(wrong).unwrap_err().to_string(), error, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_path_of_a_pipe_stays_as_it_is() {
+        for path in ["//tmp/a", "/tmp/a%20b", "relative", "/tmp/a b+line"] {
+            let endpoint = Channel::Pipe(path.into()).endpoint().unwrap();
+            let framing = Some(Framing::Header);
+            assert_eq!(endpoint, Some(Endpoint::Unix { path: path.into(), framing }));
         }
     }
 }

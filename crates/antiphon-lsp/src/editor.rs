@@ -64,8 +64,8 @@ impl Editor {
 
     /// Begins to report the progress of a request. If the request has no `workDoneToken`, the reports do nothing.
     ///
-    /// All reports of a request precede its response. The progress ends with the request at the latest, even if a task
-    /// still holds it.
+    /// All reports of a request precede its response. The progress ends before the response, even if a task still holds
+    /// the [`WorkDoneProgress`](crate::WorkDoneProgress). Progress that begins after the response sends nothing.
     ///
     /// ```
     /// use antiphon::ErrorObject;
@@ -127,8 +127,9 @@ impl Editor {
         BeginProgress::created(self.clone(), title.into())
     }
 
-    /// Begins to send the result of a request in parts. If the request has a `partialResultToken`, each part is sent at
-    /// once, and the response is empty, as the protocol requires. Otherwise the response contains all parts.
+    /// Begins to send the result of a request in parts. If the request has a `partialResultToken`, each part is sent
+    /// immediately, and the response is empty, as the protocol requires. Otherwise the response contains all parts. A
+    /// part that is added after the response is not sent.
     ///
     /// ```
     /// use antiphon::ErrorObject;

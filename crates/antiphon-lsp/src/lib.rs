@@ -1,5 +1,6 @@
 #![doc = include_str!("../docs/crate.md")]
 
+mod changed_ranges;
 mod channel;
 #[cfg(test)]
 mod contract_tests;
@@ -12,12 +13,13 @@ mod file_uri;
 mod generated;
 mod language_service;
 mod lifecycle;
+mod methods;
 mod progress;
 mod remote_server;
 mod routes;
 mod session;
 
-pub use channel::{Channel, InvalidChannel, limits, serve_stdio};
+pub use channel::{Channel, ChannelServer, InvalidChannel, limits, serve_stdio};
 pub use editor::Editor;
 pub use file_uri::{file_path, file_uri};
 pub use gen_lsp_types as types;

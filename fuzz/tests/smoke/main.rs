@@ -65,6 +65,11 @@ fn endpoint() {
 }
 
 #[test]
+fn lsp_text() {
+    run("lsp_text", 5_000);
+}
+
+#[test]
 fn every_target_is_run() {
     let source = include_str!("main.rs");
     for Target { name, .. } in TARGETS {

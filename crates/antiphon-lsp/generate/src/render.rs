@@ -155,7 +155,26 @@ fn contract(contract: &Contract, entries: &[Entry]) -> String {
         let arguments = if entry.types.params == "()" { "()" } else { "(params)" };
         let _ = writeln!(out, "{kind} {:?} {} {arguments};", entry.types.name, entry.rust_name);
     }
-    out + "}\n}\n"
+    out += "}\n}\n";
+    if contract.direction == Direction::ToServer {
+        out += &kinds(&of_side);
+    }
+    out
+}
+
+/// Renders a function that distinguishes requests from notifications.
+fn kinds(of_side: &[&Entry]) -> String {
+    let names = |is_request: bool| {
+        let of_kind = of_side.iter().filter(|entry| entry.types.is_request == is_request);
+        of_kind.map(|entry| format!("{:?}", entry.types.name)).collect::<Vec<_>>().join(" | ")
+    };
+    format!(
+        "\n/// Whether a method of the contract is a request. `None` for any other method.\n\
+         pub(crate) fn is_request(method: &str) -> Option<bool> {{\n\
+         match method {{\n{} => Some(true),\n{} => Some(false),\n_ => None,\n}}\n}}\n",
+        names(true),
+        names(false)
+    )
 }
 
 fn contract_method(contract: &Contract, entry: &Entry) -> String {
@@ -238,11 +257,12 @@ fn partial_results(entries: &[Entry]) -> String {
     for Entry { types, .. } in streaming {
         let _ = write!(
             out,
-            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}\n\
+            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}\n{}\n\
              fn empty_result() -> ResultOf<Self> {{\n{}\n}}\n}}\n\n",
             types.params,
             types.marker,
             token("partial_result_token", "partial_result_params"),
+            token_mut("partial_result_token", "partial_result_params"),
             empty_result(&types.result)
         );
     }
@@ -277,11 +297,15 @@ fn work_done(entries: &[Entry]) -> String {
     out
 }
 
-/// Renders the methods that read and write a token.
+/// Renders the method that reads a token.
 fn token(name: &str, field: &str) -> String {
+    format!("fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n")
+}
+
+/// Renders the method that sets a token.
+fn token_mut(name: &str, field: &str) -> String {
     format!(
-        "fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n\n\
-         fn {name}_mut(&mut self) -> &mut Option<ProgressToken> {{\n&mut self.{field}.{name}\n}}\n"
+        "fn {name}_mut(&mut self) -> &mut Option<ProgressToken> {{\n&mut self.{field}.{name}\n}}\n"
     )
 }
 

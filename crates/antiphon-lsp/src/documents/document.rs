@@ -10,6 +10,9 @@ use crate::types::{LanguageKind, Position, Uri};
 
 /// A snapshot of one version of an open document. It is cheap to clone. Later changes of the document do not affect
 /// it, so a handler can keep it across an await.
+///
+/// Positions and offsets outside the text are moved into it, as [`Text::offset`] describes. If a range ends before it
+/// starts, the ends are swapped.
 #[derive(Clone)]
 pub struct Document(Arc<Snapshot>);
 
@@ -87,7 +90,7 @@ impl Document {
         self.0.text.slice(self.byte_range(range))
     }
 
-    /// Converts a position to a byte offset. Positions outside the text are clamped; see [`Text::offset`].
+    /// Converts a position to a byte offset.
     pub fn offset(&self, position: Position) -> usize {
         self.0.text.offset(position.line, position.character, self.0.encoding)
     }
@@ -98,14 +101,15 @@ impl Document {
         Position { line, character }
     }
 
-    /// Converts a range of positions to a range of bytes. If the range ends before it starts, the ends are swapped.
+    /// Converts a range of positions to a range of bytes.
     pub fn byte_range(&self, range: types::Range) -> Range<usize> {
         byte_range(&self.0.text, range, self.0.encoding)
     }
 
     /// Converts a range of bytes to a range of positions.
     pub fn range(&self, range: Range<usize>) -> types::Range {
-        types::Range { start: self.position(range.start), end: self.position(range.end) }
+        let (start, end) = (range.start.min(range.end), range.start.max(range.end));
+        types::Range { start: self.position(start), end: self.position(end) }
     }
 }
 

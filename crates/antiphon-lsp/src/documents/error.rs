@@ -8,14 +8,15 @@ use crate::types::Uri;
 #[non_exhaustive]
 pub enum DocumentError {
     /// A change, a save or a close of a document that is not open.
-    #[error("{} is not open: send textDocument/didOpen first", .uri.0)]
+    #[error("{} is not open: the editor must send textDocument/didOpen first", .uri.0)]
     NotOpen {
         /// The document.
         uri: Uri,
     },
-    /// The version is not newer than the current one. The document is unchanged.
+    /// The version is not newer than the current one. The document is closed, because its text may miss this change.
     #[error(
-        "version {version} of {} is not newer than {current}: each change needs a higher version",
+        "{} is closed: version {version} is not newer than {current}; the editor must send \
+         textDocument/didOpen, and a higher version with each change",
         .uri.0
     )]
     StaleVersion {
@@ -43,7 +44,11 @@ pub enum DocumentError {
         limit: usize,
     },
     /// The saved text differs from the text after all changes. The document is unchanged.
-    #[error("the saved text of {} differs from the text after all changes: open it again", .uri.0)]
+    #[error(
+        "the saved text of {} differs from the text after all changes: the editor must close it and \
+         send textDocument/didOpen again",
+        .uri.0
+    )]
     DifferentText {
         /// The document.
         uri: Uri,

@@ -4,7 +4,7 @@
 //! reads no files and sends nothing.
 //!
 //! Invariant: the text equals the editor's text of the same version. A change that cannot be applied is an error, never
-//! a guess. A document that misses a change is closed.
+//! a guess. A document that misses a change is closed until the editor opens it again, so an old text is never served.
 
 mod difference;
 mod document;
@@ -124,7 +124,7 @@ impl Documents {
     }
 
     /// Checks that a snapshot is still the newest version. Call this after an await, and return the error with `?`: the
-    /// editor then repeats the request.
+    /// editor may then repeat the request.
     ///
     /// # Errors
     /// Fails with [`content_modified`] if the document was changed or closed since the snapshot.
@@ -164,6 +164,10 @@ impl Documents {
     }
 
     /// Applies all changes of a notification, in order.
+    ///
+    /// # Errors
+    /// Fails if the document is not open, if its version is not newer than the current one, or if the texts exceed the
+    /// limit. The document then misses this change, so it is closed until the editor sends `textDocument/didOpen`.
     pub fn change(&self, params: &DidChangeTextDocumentParams) -> Result<Document, DocumentError> {
         let uri = &params.text_document.text_document_identifier.uri;
         let version = params.text_document.version;
@@ -171,6 +175,8 @@ impl Documents {
         let document = open.documents.get(uri).ok_or_else(|| not_open(uri))?;
         let current = document.version();
         if version <= current {
+            // The change may be a new one, so the text may be old.
+            open.remove(uri);
             return Err(DocumentError::StaleVersion { uri: uri.clone(), version, current });
         }
         let mut text = document.text().clone();
@@ -217,7 +223,7 @@ impl Documents {
         DocumentError::TooLarge { uri: uri.clone(), limit: self.max_bytes }
     }
 
-    /// No code that holds the lock can panic halfway through a change.
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

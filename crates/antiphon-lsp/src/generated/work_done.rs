@@ -21,19 +21,11 @@ impl WorkDoneParams for InitializeParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for CallHierarchyIncomingCallsParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -41,19 +33,11 @@ impl WorkDoneParams for CallHierarchyOutgoingCallsParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for CodeActionParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -61,19 +45,11 @@ impl WorkDoneParams for CodeLensParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for ColorPresentationParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -81,19 +57,11 @@ impl WorkDoneParams for CompletionParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DeclarationParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -101,19 +69,11 @@ impl WorkDoneParams for DefinitionParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DocumentDiagnosticParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -121,19 +81,11 @@ impl WorkDoneParams for DocumentColorParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DocumentHighlightParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -141,19 +93,11 @@ impl WorkDoneParams for DocumentLinkParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DocumentSymbolParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -161,19 +105,11 @@ impl WorkDoneParams for FoldingRangeParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DocumentFormattingParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -181,19 +117,11 @@ impl WorkDoneParams for HoverParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for ImplementationParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -201,19 +129,11 @@ impl WorkDoneParams for InlayHintParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for InlineCompletionParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -221,19 +141,11 @@ impl WorkDoneParams for InlineValueParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for LinkedEditingRangeParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -241,19 +153,11 @@ impl WorkDoneParams for MonikerParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for CallHierarchyPrepareParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -261,19 +165,11 @@ impl WorkDoneParams for PrepareRenameParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for TypeHierarchyPrepareParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -281,19 +177,11 @@ impl WorkDoneParams for DocumentRangeFormattingParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for DocumentRangesFormattingParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -301,19 +189,11 @@ impl WorkDoneParams for ReferenceParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for RenameParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -321,19 +201,11 @@ impl WorkDoneParams for SelectionRangeParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for SemanticTokensParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -341,19 +213,11 @@ impl WorkDoneParams for SemanticTokensDeltaParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for SemanticTokensRangeParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -361,19 +225,11 @@ impl WorkDoneParams for SignatureHelpParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for TypeDefinitionParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -381,19 +237,11 @@ impl WorkDoneParams for TypeHierarchySubtypesParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for TypeHierarchySupertypesParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }
 
@@ -401,28 +249,16 @@ impl WorkDoneParams for WorkspaceDiagnosticParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for ExecuteCommandParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
     }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
-    }
 }
 
 impl WorkDoneParams for WorkspaceSymbolParams {
     fn work_done_token(&self) -> Option<&ProgressToken> {
         self.work_done_progress_params.work_done_token.as_ref()
-    }
-
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken> {
-        &mut self.work_done_progress_params.work_done_token
     }
 }

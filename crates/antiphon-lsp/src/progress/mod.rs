@@ -3,8 +3,8 @@
 //! The reports of a request precede its response, because both use the write queue of the connection. This module never
 //! decides when to report.
 //!
-//! Invariant: every `begin` is followed by one `end`, even if the handler is cancelled or panics. The `end` of a
-//! request's progress precedes the response.
+//! Invariant: every `begin` is followed by one `end`, even if the handler is cancelled or panics, and no `end` is sent
+//! without a `begin`. Nothing with the token of a request follows its response.
 
 mod part_queue;
 mod partial_results;
@@ -47,7 +47,4 @@ pub trait PartialResultParams {
 pub trait WorkDoneParams {
     /// Returns the token for the reports. `None` if the caller wants no progress.
     fn work_done_token(&self) -> Option<&ProgressToken>;
-
-    /// Returns a mutable reference to the token, so that a caller can set it.
-    fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken>;
 }

@@ -1,12 +1,16 @@
 //! Partial results on the server: how it sends the result of a request in parts.
 
+use std::sync::Arc;
+
 use antiphon::{CallError, ErrorObject};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
-use super::report_line::{METHOD, ReportParams};
+use super::report_line::ReportLine;
+use super::reporters::Registered;
 use super::{PartialResultParams, ResultOf};
 use crate::Editor;
-use crate::types::{ProgressToken, Request, RequestWithPartialResults};
+use crate::types::{Request, RequestWithPartialResults};
 
 /// The result of a request, sent in parts if the editor wants them, and collected otherwise. Created by
 /// [`Editor::partial_results`].
@@ -17,8 +21,8 @@ pub struct PartialResults<R: RequestWithPartialResults> {
 
 #[derive(Debug)]
 enum Parts<T> {
-    /// The editor receives each part at once. This is the empty result.
-    Sent { editor: Editor, token: ProgressToken, empty: T },
+    /// The editor receives each part immediately. The response is the empty result.
+    Sent { line: Arc<ReportLine>, _registered: Registered, empty: T },
     /// The parts so far, merged into one value.
     Collected(Value, T),
 }
@@ -27,23 +31,27 @@ impl<R: RequestWithPartialResults> PartialResults<R> {
     pub(crate) fn new<P: PartialResultParams<Request = R>>(editor: &Editor, params: &P) -> Self {
         let empty: ResultOf<P> = P::empty_result();
         let result = match params.partial_result_token() {
-            Some(token) => Parts::Sent { editor: editor.clone(), token: token.clone(), empty },
+            Some(token) => {
+                let (peer, token) = (editor.peer().clone(), Some(token.clone()));
+                let (line, registered) =
+                    editor.reporters().register(peer, token, CancellationToken::new());
+                Parts::Sent { line, _registered: registered, empty }
+            }
             None => Parts::Collected(Value::Null, empty),
         };
         Self { result }
     }
 
-    /// Returns whether each part is sent at once. If not, small parts have no advantage.
+    /// Returns whether each part is sent immediately. If not, small parts have no advantage.
     pub fn is_streaming(&self) -> bool {
         matches!(self.result, Parts::Sent { .. })
     }
 
-    /// Adds a part to the result. Waits while the write queue is full.
+    /// Adds a part to the result. Waits while the write queue is full. If the parts are sent, does nothing after the
+    /// response.
     pub async fn send(&mut self, part: R::PartialResult) -> Result<(), CallError> {
         match &mut self.result {
-            Parts::Sent { editor, token, .. } => {
-                editor.notify(METHOD, ReportParams { token, value: part }).await
-            }
+            Parts::Sent { line, .. } => line.send(part).await,
             Parts::Collected(collected, _) => {
                 let part =
                     serde_json::to_value(part).map_err(|error| CallError::Encode(error.into()))?;

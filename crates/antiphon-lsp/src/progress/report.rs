@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::{WorkDoneProgressBegin, WorkDoneProgressEnd, WorkDoneProgressReport};
 
-/// A report of work-done progress: the type of the progress of a call.
+/// A report of work-done progress, as [`Call::with_progress`](antiphon::Call::with_progress) reads it.
 ///
 /// ```
 /// use antiphon::CallError;

@@ -1,7 +1,8 @@
-//! The reports of one progress on the wire: in order, and none after the end.
+//! The reports with one token on the wire: in order, and none after the end. They are work-done progress, or the parts
+//! of a result.
 //!
-//! Invariant: one lock guards both the queueing of a report and the end. So nothing follows `end`, even if a task
-//! reports while the response of its request ends the progress.
+//! Invariant: one lock guards both the queueing of a report and the end. So nothing follows the end, even if a task
+//! reports while the response of its request ends the progress. `end` is sent once, and only after `begin`.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,16 +12,16 @@ use std::task::Poll;
 use antiphon::{CallError, Peer};
 use serde::Serialize;
 
-use crate::types::{ProgressToken, WorkDoneProgressEnd};
+use crate::types::{ProgressToken, WorkDoneProgressBegin, WorkDoneProgressEnd};
 
 /// The method of every progress report and every part of a result.
-pub(super) const METHOD: &str = "$/progress";
+const METHOD: &str = "$/progress";
 
 /// The params of `$/progress`, without a copy of the value.
 #[derive(Serialize)]
-pub(super) struct ReportParams<'a, V> {
-    pub(super) token: &'a ProgressToken,
-    pub(super) value: V,
+struct ReportParams<'a, V> {
+    token: &'a ProgressToken,
+    value: V,
 }
 
 /// The sender of reports with one token.
@@ -28,43 +29,65 @@ pub(super) struct ReportParams<'a, V> {
 pub(super) struct ReportLine {
     peer: Peer,
     pub(super) token: ProgressToken,
-    has_ended: Mutex<bool>,
+    stage: Mutex<Stage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// `begin` was not sent. The parts of a result have none.
+    Created,
+    /// `begin` was sent, so `end` must follow.
+    Begun,
+    /// The token is no longer valid.
+    Ended,
 }
 
 impl ReportLine {
     pub(super) fn new(peer: Peer, token: ProgressToken) -> Self {
-        Self { peer, token, has_ended: Mutex::new(false) }
+        Self { peer, token, stage: Mutex::new(Stage::Created) }
+    }
+
+    /// A sender with a token that is no longer valid. It sends nothing.
+    pub(super) fn ended(peer: Peer, token: ProgressToken) -> Self {
+        Self { peer, token, stage: Mutex::new(Stage::Ended) }
+    }
+
+    /// Sends the first report of work-done progress.
+    pub(super) async fn begin(&self, begin: WorkDoneProgressBegin) -> Result<(), CallError> {
+        self.send_and(begin, Some(Stage::Begun)).await
     }
 
     /// Sends a report. Waits while the write queue is full. Does nothing after the end.
     pub(super) async fn send(&self, report: impl Serialize) -> Result<(), CallError> {
-        self.send_and(report, false).await
+        self.send_and(report, None).await
     }
 
     /// Sends the end with a message.
     pub(super) async fn finish(&self, message: String) -> Result<(), CallError> {
-        self.send_and(WorkDoneProgressEnd::new(Some(message)), true).await
+        self.send_and(WorkDoneProgressEnd::new(Some(message)), Some(Stage::Ended)).await
     }
 
-    async fn send_and(&self, report: impl Serialize, is_end: bool) -> Result<(), CallError> {
+    async fn send_and(&self, report: impl Serialize, next: Option<Stage>) -> Result<(), CallError> {
         let params = ReportParams { token: &self.token, value: report };
         let mut sending = pin!(self.peer.notify(METHOD, params));
         poll_fn(|poller| {
-            let mut has_ended = self.lock();
-            if *has_ended {
+            let mut stage = self.lock();
+            if *stage == Stage::Ended {
                 return Poll::Ready(Ok(()));
             }
             let sent = sending.as_mut().poll(poller);
-            *has_ended = is_end && matches!(sent, Poll::Ready(Ok(())));
+            if let (Poll::Ready(Ok(())), Some(next)) = (&sent, next) {
+                *stage = next;
+            }
             sent
         })
         .await
     }
 
-    /// Sends the end without waiting, unless it was already sent.
+    /// Ends the line. Sends `end` without waiting, if `begin` was sent.
     pub(super) fn end(&self) {
-        let mut has_ended = self.lock();
-        if !std::mem::replace(&mut *has_ended, true) {
+        let mut stage = self.lock();
+        if std::mem::replace(&mut *stage, Stage::Ended) == Stage::Begun {
             let params = ReportParams { token: &self.token, value: WorkDoneProgressEnd::default() };
             // Fails only if the connection has ended.
             let _ = self.peer.notify_now(METHOD, params);
@@ -72,11 +95,11 @@ impl ReportLine {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        *self.lock()
+        *self.lock() == Stage::Ended
     }
 
-    /// No code that holds the lock can panic halfway through a change.
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.has_ended.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
+    fn lock(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

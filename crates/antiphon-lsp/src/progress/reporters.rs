@@ -1,7 +1,7 @@
-//! The running progress of one connection: which tokens are in use, and which reporter does a cancellation reach?
+//! The running progress of one connection: which tokens are valid, and which reporter does a cancellation reach?
 //!
-//! Invariant: there is one entry per [`WorkDoneProgress`](super::WorkDoneProgress) that has not ended. A cancellation
-//! with an unknown token is ignored.
+//! Invariant: the token of a request is valid until its response. A reporter that is created or used later sends
+//! nothing. A cancellation with an unknown token is ignored.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,9 @@ pub(crate) struct Reporters {
 
 #[derive(Debug, Default)]
 struct Running {
-    /// The key is a number, because an editor may use one token for two requests.
+    /// The tokens of running requests, and the number of requests with each token.
+    tokens: HashMap<ProgressToken, usize>,
+    /// One entry per [`WorkDoneProgress`](super::WorkDoneProgress) or [`PartialResults`](super::PartialResults). The key is a number, because an editor may use one token for two requests.
     reporters: HashMap<u64, Reporter>,
     last: u64,
 }
@@ -45,7 +47,8 @@ pub(super) struct Registered {
 }
 
 impl Reporters {
-    /// Adds a reporter with the token of a request, or with a new token.
+    /// Adds a reporter with the token of a request, or with a new token. If no running request has this token, the
+    /// reporter has ended.
     pub(super) fn register(
         self: &Arc<Self>,
         peer: Peer,
@@ -55,26 +58,37 @@ impl Reporters {
         let mut running = self.running();
         running.last += 1;
         let (number, is_of_request) = (running.last, token.is_some());
-        let token = token.unwrap_or_else(|| format!("antiphon-server-{number}").into());
-        let line = Arc::new(ReportLine::new(peer, token));
+        let line = Arc::new(match token {
+            Some(token) if running.tokens.contains_key(&token) => ReportLine::new(peer, token),
+            Some(token) => ReportLine::ended(peer, token),
+            None => ReportLine::new(peer, format!("antiphon-server-{number}").into()),
+        });
         let reporter = Reporter { line: line.clone(), is_of_request, cancellation };
         running.reporters.insert(number, reporter);
         (line, Registered { reporters: self.clone(), number })
     }
 
-    /// Returns a guard that ends the progress of a request when it is dropped, which happens before the response.
-    /// Returns `None` if the params have no token.
+    /// Returns a guard for the tokens of a request, which are valid until it is dropped. That happens before the
+    /// response. Returns `None` if the params have no token.
     pub(crate) fn request(self: &Arc<Self>, params: Option<&Params>) -> Option<RunningRequest> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct WithToken {
+        struct WithTokens {
             work_done_token: Option<ProgressToken>,
+            partial_result_token: Option<ProgressToken>,
         }
         let json = params?.as_json();
         // Most params have no token; this check avoids decoding them twice.
-        memchr::memmem::find(json.as_bytes(), b"workDoneToken")?;
-        let token = json.decode::<WithToken>().ok()?.work_done_token?;
-        Some(RunningRequest { reporters: self.clone(), token })
+        let names = [&b"workDoneToken"[..], b"partialResultToken"];
+        names.iter().find(|name| memchr::memmem::find(json.as_bytes(), name).is_some())?;
+        let params = json.decode::<WithTokens>().ok()?;
+        let tokens = [params.work_done_token, params.partial_result_token];
+        let tokens: Vec<_> = tokens.into_iter().flatten().collect();
+        let mut running = self.running();
+        for token in &tokens {
+            *running.tokens.entry(token.clone()).or_default() += 1;
+        }
+        Some(RunningRequest { reporters: self.clone(), tokens })
     }
 
     /// Returns whether the editor accepts progress outside of requests.
@@ -119,25 +133,36 @@ impl Reporters {
         running.reporters.values().filter(|it| it.line.token == *token).map(of).collect()
     }
 
-    /// No code that holds the lock can panic halfway through a change.
+    /// Ignores lock poisoning, because no code panics while it holds the lock.
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A running request whose caller wants progress.
+impl Running {
+    /// Ends the validity of a token for one request. Returns the reporters that must end.
+    fn remove(&mut self, token: &ProgressToken) -> Vec<Arc<ReportLine>> {
+        match self.tokens.get_mut(token) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.tokens.remove(token)),
+        }
+        let of_request = |it: &&Reporter| it.is_of_request && it.line.token == *token;
+        self.reporters.values().filter(of_request).map(|it| it.line.clone()).collect()
+    }
+}
+
+/// A running request whose caller wants progress or partial results.
 #[derive(Debug)]
 pub(crate) struct RunningRequest {
     reporters: Arc<Reporters>,
-    token: ProgressToken,
+    tokens: Vec<ProgressToken>,
 }
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        let of_request =
-            |reporter: &Reporter| reporter.is_of_request.then(|| reporter.line.clone());
-        for line in self.reporters.named(&self.token, of_request).into_iter().flatten() {
-            line.end();
+        for token in &self.tokens {
+            let ending = self.reporters.running().remove(token);
+            ending.iter().for_each(|line| line.end());
         }
     }
 }
@@ -164,6 +189,8 @@ mod tests {
         let peer = || client.peer().unwrap();
         let reporters = Arc::new(Reporters::default());
         let [first, second, ours] = [0; 3].map(|_| CancellationToken::new());
+        let params = Params::parse(r#"{"workDoneToken":7}"#).unwrap();
+        let _request = reporters.request(Some(&params)).unwrap();
         let (_, one) = reporters.register(peer(), Some(7.into()), first.clone());
         let (_, two) = reporters.register(peer(), Some(7.into()), second.clone());
         let (line, _three) = reporters.register(peer(), None, ours.clone());

@@ -54,7 +54,7 @@ impl BeginProgress {
         self
     }
 
-    /// Shows a button that cancels the work; see [`WorkDoneProgress::cancellation`].
+    /// Lets the editor show a button that cancels the work; see [`WorkDoneProgress::cancellation`].
     pub fn cancellable(mut self) -> Self {
         self.begin.cancellable = Some(true);
         self
@@ -79,7 +79,7 @@ impl BeginProgress {
             let params = WorkDoneProgressCreateParams::new(line.token.clone());
             editor.work_done_progress_create(params).await?;
         }
-        line.send(begin).await?;
+        line.begin(begin).await?;
         let shown = Shown { line, _registered: registered };
         Ok(WorkDoneProgress { shown: Some(shown), percentage, cancellation })
     }
@@ -98,7 +98,8 @@ impl IntoFuture for BeginProgress {
 ///
 /// It ends with [`end`](Self::end) or when it is dropped, so it also ends if the method returns early, panics or is
 /// cancelled. The progress of a request ends before the response, even if a task still holds it. After the end, or if
-/// the editor does not want progress, the methods do nothing.
+/// the editor does not want progress, the methods do nothing. Progress that begins after the response does nothing
+/// either.
 #[derive(Debug)]
 pub struct WorkDoneProgress {
     shown: Option<Shown>,

@@ -1,14 +1,19 @@
 //! The lifecycle as an editor sees it.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::RawJson;
+use antiphon::{Context, ErrorObject, Limits, RawJson};
+use antiphon_lsp::types::{
+    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult,
+};
+use antiphon_lsp::{Editor, LanguageServer, limits};
 use serde_json::{Value, json};
 
+use crate::raw_editor::RawEditor;
 use crate::support::{Bare, code, connect, example};
 
 #[tokio::test]
@@ -34,19 +39,120 @@ async fn every_phase_has_its_error() {
     client.peer().unwrap().closed().await;
 }
 
+/// A server whose `didOpen` and `exit` never end, unless `exit` panics.
+struct Hanging {
+    editor: Editor,
+    panics: bool,
+}
+
+impl LanguageServer for Hanging {
+    async fn initialize(
+        &self,
+        _: InitializeParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorObject> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams, _: Context) {
+        if params.text_document.text == "ask" {
+            let _ = self.editor.configuration(ConfigurationParams { items: vec![] }).await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    async fn exit(&self, _: Context) {
+        assert!(!self.panics, "a handler that panics");
+        std::future::pending::<()>().await;
+    }
+}
+
+fn opened(text: &str) -> Value {
+    let item = json!({"uri": "file:///a", "languageId": "a", "version": 1, "text": text});
+    json!({ "textDocument": item })
+}
+
+#[tokio::test]
+async fn exit_overtakes_a_notification_that_waits_for_the_editor() {
+    for panics in [false, true] {
+        let make = move |editor| Hanging { editor, panics };
+        let mut editor = RawEditor::start(json!({}), make).await;
+        editor.notify("textDocument/didOpen", opened("ask")).await;
+        editor.expect("workspace/configuration").await;
+        editor.request(1, "shutdown", json!(null)).await;
+        editor.notify("exit", json!(null)).await;
+        // The connection closes although the editor never answers.
+        editor.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn exit_overtakes_messages_that_the_server_has_no_room_for() {
+    let limits = Limits { queued_messages: 1, ..limits() };
+    let make = |editor| Hanging { editor, panics: false };
+    let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
+    for _ in 0..5 {
+        editor.notify("textDocument/didOpen", opened("hang")).await;
+    }
+    editor.notify("exit", json!(null)).await;
+    editor.closed().await;
+}
+
 /// Runs the server with this input. Returns its exit code and its output.
 fn run(messages: &[Value]) -> (Option<i32>, String) {
-    let mut server = Command::new(example("hover_server"));
-    let mut server =
-        server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the example starts");
+    let (code, output, _) = run_example("hover_server", messages);
+    (code, output)
+}
+
+/// Runs a server with this input. Returns its exit code, its output and its log.
+fn run_example(name: &str, messages: &[Value]) -> (Option<i32>, String, String) {
+    let mut server = Command::new(example(name));
+    let server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = server.spawn().expect("the example starts");
     let mut input = server.stdin.take().unwrap();
     for message in messages {
         let text = message.to_string();
         write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
     }
     drop(input);
-    let output = server.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(server.wait_with_output().unwrap()));
+    let output = told.recv_timeout(Duration::from_secs(60)).expect("the server ends");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// An editor that sends `shutdown` and `exit` without waiting for a response.
+#[test]
+fn a_shutdown_that_exit_overtakes_is_still_handled() {
+    let server = &mut Command::new(example("asking_server"));
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut send = |message: Value| {
+        let text = message.to_string();
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+    };
+    let mut output = BufReader::new(server.stdout.take().unwrap());
+    let mut next = || {
+        let mut header = String::new();
+        while !header.ends_with("\r\n\r\n") {
+            assert_ne!(output.read_line(&mut header).unwrap(), 0, "the server has ended");
+        }
+        let (_, length) = header.split_once("Content-Length: ").unwrap();
+        let mut text = vec![0; length.lines().next().unwrap().parse().unwrap()];
+        output.read_exact(&mut text).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()
+    };
+    send(initialize(None));
+    assert_eq!(next()["id"], 0);
+    send(json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": opened("")}));
+    let question = next();
+    assert_eq!(question["method"], "workspace/configuration");
+    send(json!({"jsonrpc": "2.0", "id": 1, "method": "shutdown"}));
+    send(json!({"jsonrpc": "2.0", "method": "exit"}));
+    send(json!({"jsonrpc": "2.0", "id": question["id"], "result": []}));
+    assert_eq!(next(), json!({"jsonrpc": "2.0", "result": null, "id": 1}));
+    assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
 fn initialize(process: Option<u32>) -> Value {
@@ -68,6 +174,49 @@ fn the_exit_code_tells_whether_the_editor_has_shut_the_server_down() {
     assert_eq!(run(&[started.clone(), shutdown]).0, Some(0));
     assert_eq!(run(&[started]).0, Some(1));
     assert_eq!(run(&[]).0, Some(1));
+}
+
+#[test]
+fn a_server_ends_with_its_stdin_while_a_handler_hangs() {
+    let command = |id: u32, name: &str| {
+        let params = json!({ "command": name });
+        json!({"jsonrpc": "2.0", "id": id, "method": "workspace/executeCommand", "params": params})
+    };
+    for name in ["hang", "spawn"] {
+        let (code, output, _) =
+            run_example("asking_server", &[initialize(None), command(1, name), command(2, name)]);
+        assert_eq!(code, Some(1), "{name}: {output}");
+        assert_eq!(output.matches(r#""id":"#).count(), 3, "{name}: {output}");
+    }
+}
+
+#[test]
+fn a_notification_that_cannot_be_decoded_is_reported_on_stderr() {
+    let changes = json!([{"range": null, "text": 1}]);
+    let params =
+        json!({"textDocument": {"uri": "file:///a", "version": 2}, "contentChanges": changes});
+    let change = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params});
+    let (_, _, log) = run_example("asking_server", &[initialize(None), change]);
+    let (line, rest) = log.split_once('\n').unwrap();
+    assert!(line.starts_with("cannot decode `textDocument/didChange` of the editor: "), "{log}");
+    assert!(line.ends_with("file:///a is closed until the editor opens it again"), "{log}");
+    assert_eq!(rest, "");
+}
+
+/// The editor runs in another container, so its process is not visible.
+#[cfg(unix)]
+#[test]
+fn a_server_does_not_end_for_a_process_that_it_has_never_seen() {
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    for process in [gone.id(), 0] {
+        let shutdown = json!({"jsonrpc": "2.0", "id": 1, "method": "shutdown"});
+        let messages = [initialize(Some(process)), shutdown];
+        let (code, output, log) = run_example("hover_server", &messages);
+        assert_eq!(code, Some(0), "{output}");
+        let warning = format!("the process {process} of the editor (`processId`) is not visible");
+        assert!(log.starts_with(&warning) && log.lines().count() == 1, "{log}");
+    }
 }
 
 #[cfg(unix)]

@@ -13,7 +13,9 @@ mod generate {
     pub mod render;
     pub mod type_crate;
 }
+mod faults;
 mod generated;
+mod layers;
 mod lifecycle;
 mod order;
 mod pages;

@@ -1,14 +1,18 @@
 //! The order of messages, and the errors of requests that it affects.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use antiphon::{Context, ErrorObject};
+use antiphon::transport::memory;
+use antiphon::{Connection, Context, Dialect, ErrorObject, Limits, Server};
 use antiphon_lsp::documents::Documents;
 use antiphon_lsp::types::{
     ConfigurationParams, DidChangeTextDocumentParams, DidOpenTextDocumentParams, Hover,
-    HoverParams, InitializeParams, InitializeResult, MarkupContent, MarkupKind,
+    HoverParams, InitializeParams, InitializeResult, InitializedParams, MarkupContent, MarkupKind,
+    MessageType,
 };
-use antiphon_lsp::{Editor, LanguageServer};
+use antiphon_lsp::{Editor, LanguageServer, LanguageService};
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
@@ -208,4 +212,48 @@ async fn null_params_are_absent_and_unknown_names_have_their_answers() {
     assert_eq!(editor.response(2).await["error"]["code"], -32602);
     editor.request(3, "shutdown", json!(null)).await;
     assert_eq!(editor.response(3).await["result"], json!(null));
+}
+
+/// Writes 1,000 lines to the log of the editor.
+struct Talking {
+    editor: Editor,
+}
+
+impl LanguageServer for Talking {
+    async fn initialize(
+        &self,
+        _: InitializeParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorObject> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn initialized(&self, _: InitializedParams, _: Context) {
+        for line in 0..1000 {
+            self.editor.log(MessageType::Info, line.to_string()).await.unwrap();
+        }
+    }
+}
+
+/// A debugger stops the editor, or the user suspends it. The clock is paused.
+#[tokio::test(start_paused = true)]
+async fn a_suspended_editor_keeps_its_server() {
+    let (ours, mut editor) = memory::pair();
+    // A queue that is soon full, so that the server waits for the editor.
+    let limits = Limits { write_queue_bytes: 1, ..Dialect::lsp().limits() };
+    let server = Server::from_transport(ours, Connection::new("pair")).dialect(Dialect::lsp());
+    let make = |_: &Connection, peer| LanguageService::for_peer(peer, |editor| Talking { editor });
+    tokio::spawn(server.limits(limits).serve_with(make));
+    let initialize =
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}"#;
+    editor.send(initialize.into()).await.unwrap();
+    editor.next().await.unwrap().unwrap();
+    let initialized = r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
+    editor.send(initialized.into()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
+    for line in 0..1000 {
+        let message = editor.next().await.unwrap().unwrap();
+        let message: Value = serde_json::from_slice(&message).unwrap();
+        assert_eq!(message["params"]["message"], line.to_string());
+    }
 }

@@ -85,6 +85,13 @@ impl RawEditor {
         serde_json::from_slice(&text).unwrap()
     }
 
+    /// Reads what is left, until the server closes the connection.
+    pub(crate) async fn closed(&mut self) {
+        let mut rest = Vec::new();
+        // A server that closes while it has unread input resets the connection.
+        let _ = within(self.stream.read_to_end(&mut rest)).await;
+    }
+
     /// The next message, which is a request or notification of this name.
     pub(crate) async fn expect(&mut self, method: &str) -> Value {
         let message = self.next().await;

@@ -1,14 +1,15 @@
-//! A server for tests with real editors: it asks its editor while it handles notifications, and sends a result
-//! in parts.
+//! A server for tests with real editors: it asks its editor while it handles notifications, sends a result in
+//! parts, and has commands that never end.
 
 use std::process::ExitCode;
 
 use antiphon::{Context, ErrorObject};
 use antiphon_lsp::documents::Documents;
 use antiphon_lsp::types::{
-    ConfigurationParams, DidChangeTextDocumentParams, DidOpenTextDocumentParams, Hover,
-    HoverParams, InitializeParams, InitializeResult, Location, MarkupContent, MarkupKind, Range,
-    ReferenceParams, ServerCapabilities,
+    ConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, ExecuteCommandParams, Hover, HoverParams, InitializeParams,
+    InitializeResult, Location, LspAny, MarkupContent, MarkupKind, Range, ReferenceParams,
+    ServerCapabilities,
 };
 use antiphon_lsp::{Editor, LanguageServer, error};
 
@@ -52,6 +53,10 @@ impl LanguageServer for Asking {
         let _ = self.documents.change(&params).inspect_err(|error| eprintln!("{error}"));
     }
 
+    async fn did_close(&self, params: DidCloseTextDocumentParams, _: Context) {
+        let _ = self.documents.close(&params);
+    }
+
     /// The whole document.
     async fn hover(&self, params: HoverParams, _: Context) -> Result<Option<Hover>, ErrorObject> {
         let at = params.text_document_position_params;
@@ -80,6 +85,19 @@ impl LanguageServer for Asking {
             progress.report(line.trim_end(), None).await?;
         }
         results.finish()
+    }
+
+    /// Never ends: `hang` as a request, any other command as a task.
+    async fn execute_command(
+        &self,
+        params: ExecuteCommandParams,
+        cx: Context,
+    ) -> Result<Option<LspAny>, ErrorObject> {
+        if params.command == "hang" {
+            std::future::pending::<()>().await;
+        }
+        cx.spawn(std::future::pending())?;
+        Ok(None)
     }
 }
 

@@ -9,13 +9,18 @@ mod cancel;
 mod errors;
 mod progress;
 
+use std::time::Duration;
+
 use antiphon_core::framing::Framing;
-use antiphon_core::{Limits, Version, Versions};
+use antiphon_core::{Limits, Method, Version, Versions};
 
 pub(crate) use call_style::{CallStyle, encode_id};
 pub use cancel::Cancellation;
 pub(crate) use errors::ErrorStyle;
 pub use progress::{ProgressStyle, Token};
+
+/// The stall timeout of a peer that may be suspended for any time: one year.
+const SUSPENDED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Conventions on top of JSON-RPC. The default is plain JSON-RPC 2.0.
 ///
@@ -44,6 +49,8 @@ pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
     pub(crate) is_strict: bool,
+    /// The notification that does not wait for the messages before it.
+    overtaking: Option<Method>,
     /// Whether `"params": null` counts as absent. The setting of a server or client takes precedence.
     pub(crate) null_params: bool,
     /// The codes and messages of the errors that the library creates.
@@ -60,6 +67,8 @@ pub struct Dialect {
     pub(crate) versions: Versions,
     /// The encoding of outgoing calls.
     pub(crate) calls: CallStyle,
+    /// Whether the end of stdin means that the peer is gone. Running calls then have the shutdown timeout to finish.
+    pub(crate) ends_with_stdin: bool,
     /// Whether HTTP responses have the statuses and bodies of Bitcoin nodes if the server sets no policy.
     pub(crate) bitcoin_http: bool,
 }
@@ -72,18 +81,38 @@ impl Dialect {
 
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
     /// `$/progress` refers to the `workDoneToken` of the params. The order is
-    /// [strict](Self::strict_order), so that a request sees every document change before it. `"params": null`
+    /// [strict](Self::strict_order), so that a request sees every document change before it. Only `exit`
+    /// [overtakes](Self::overtaking) other messages. `"params": null`
     /// counts as absent because common editors and servers send it; see
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
     /// A client of an endpoint without a framing, such as `exec:clangd`, uses `Content-Length` headers.
+    ///
+    /// After the end of stdin, running calls have [`Limits::shutdown_timeout`] to finish: an editor keeps it open.
+    ///
+    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They trust the editor: set
+    /// your own on a public network.
     pub fn lsp() -> Self {
         let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
-            .strict_order(true);
-        Self { null_params: true, client_framing: Some(Framing::Header), ..lsp }
+            .strict_order(true)
+            .overtaking("exit");
+        Self {
+            null_params: true,
+            limits: Some(Box::new(Limits {
+                frame_bytes: 256 << 20,
+                response_bytes: 256 << 20,
+                // An editor that is suspended or stopped in a debugger reads nothing.
+                stall_timeout: SUSPENDED,
+                shutdown_timeout: Duration::from_secs(1),
+                ..Limits::default()
+            })),
+            client_framing: Some(Framing::Header),
+            ends_with_stdin: true,
+            ..lsp
+        }
     }
 
     /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;
@@ -204,16 +233,21 @@ impl Dialect {
         }
     }
 
-    /// Returns the default limits of a server in this dialect. In [`ethereum`](Self::ethereum), these are geth's:
-    /// 5 MiB per message, 1,000 entries per batch and 25 MB per response. In other dialects, they are
-    /// [`Limits::default`].
+    /// Returns the default limits of a server in this dialect.
+    ///
+    /// - In [`ethereum`](Self::ethereum), these are geth's: 5 MiB per message, 1,000 entries per batch and 25 MB per
+    ///   response.
+    /// - In [`lsp`](Self::lsp), they are 256 MiB per message and per response, no stall timeout (one year), and a
+    ///   shutdown timeout of one second.
+    /// - In other dialects, they are [`Limits::default`].
     ///
     /// ```
     /// use antiphon::{Dialect, Limits};
     ///
     /// let limits = Limits { connections: 100, ..Dialect::ethereum().limits() };
     /// assert_eq!((limits.connections, limits.batch_entries), (100, 1_000));
-    /// assert_eq!(Dialect::lsp().limits(), Limits::default());
+    /// assert_eq!(Dialect::lsp().limits().frame_bytes, 256 << 20);
+    /// assert_eq!(Dialect::plain().limits(), Limits::default());
     /// ```
     pub fn limits(&self) -> Limits {
         self.limits.as_deref().cloned().unwrap_or_default()
@@ -262,6 +296,31 @@ impl Dialect {
     pub fn strict_order(mut self, is_strict: bool) -> Self {
         self.is_strict = is_strict;
         self
+    }
+
+    /// Sets a notification that does not wait for the messages before it, like a cancellation. It is meant for a
+    /// notification that ends the work of the connection, such as `exit` in [`lsp`](Self::lsp).
+    ///
+    /// Its handler starts when it arrives, while the handlers of earlier notifications still run. In a batch, it is
+    /// handled in its turn.
+    ///
+    /// ```
+    /// use antiphon::Dialect;
+    ///
+    /// let editor = Dialect::plain().strict_order(true).overtaking("quit");
+    /// # drop(editor);
+    /// ```
+    #[must_use]
+    pub fn overtaking(mut self, method: &str) -> Self {
+        self.overtaking = Some(Method::new(method));
+        self
+    }
+
+    /// Whether a notification does not wait for the messages before it.
+    pub(crate) fn overtakes(&self, method: &Method) -> bool {
+        self.overtaking
+            .as_ref()
+            .is_some_and(|overtaking| overtaking.as_bytes() == method.as_bytes())
     }
 
     /// Sets the version of outgoing calls. A dialect that sends 1.0 calls also accepts 1.0 responses.

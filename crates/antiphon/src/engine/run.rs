@@ -197,6 +197,11 @@ impl Run {
         self.requests.answers.missing()
     }
 
+    /// The context of the notification that the run waits for.
+    pub(crate) fn notification(&self) -> Option<&Context> {
+        self.notification.as_ref().map(|(_, context)| context)
+    }
+
     /// Answers the entries that have not started with this error.
     pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
         let (rest, style) = (std::mem::take(&mut self.unstarted), self.requests.error_style());

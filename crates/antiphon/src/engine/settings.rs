@@ -1,6 +1,8 @@
 //! The settings of a server or client, shared by all its connections.
 
 use std::sync::Arc;
+#[cfg(feature = "stdio")]
+use std::time::Duration;
 
 use antiphon_core::{Limits, Rules};
 
@@ -70,6 +72,13 @@ impl Settings {
     /// Whether requests wait for a notification whose handler waits for a call to the peer.
     pub(crate) fn is_order_strict(&self) -> bool {
         self.dialect.as_ref().is_some_and(|dialect| dialect.is_strict)
+    }
+
+    /// Returns the time in which running calls must finish after the end of stdin. `None` for no limit.
+    #[cfg(feature = "stdio")]
+    pub(crate) fn stdin_drain(&self) -> Option<Duration> {
+        let ends = self.dialect.as_ref().is_some_and(|dialect| dialect.ends_with_stdin);
+        ends.then_some(self.limits.shutdown_timeout)
     }
 
     /// Runs `on_connect` of the application on the facts of a connection or request.

@@ -13,7 +13,7 @@ use antiphon_core::{ErrorObject, Id, Payload, Version, Versions, decode};
 use super::backlog::{QueuedPayload, is_requests_only};
 use super::connection_task::ConnectionTask;
 use super::read_ahead::Incoming;
-use super::reader;
+use super::reader::{self, Received, Urgent};
 use super::shared::{NeedsReader, RunningCall};
 use super::shutdown::Phase;
 use super::transport::Transport;
@@ -231,19 +231,49 @@ impl<T: Transport> ConnectionTask<T> {
         }
     }
 
-    /// Applies a cancellation when it is read ahead, so that it does not queue behind the call that it
-    /// cancels. The frame is handled again in its turn, for requests that were read between. Returns
-    /// true if the frame was a cancellation.
-    pub(super) fn cancel_read_ahead(&mut self, incoming: &Incoming) -> bool {
-        if self.shared.cancellation().is_some()
-            && let Ok(frame) = incoming
-            && let Some(Some(id)) =
-                reader::cancelled(&decode(frame, &self.shared.settings.rules), &self.shared)
-        {
-            self.cancel(&id);
-            return true;
+    /// Starts a notification that does not wait for the messages before it. If it waits itself, it becomes
+    /// a task, like a request.
+    pub(super) fn overtake(&mut self, notification: Payload, poller: &mut Poller<'_>) {
+        if self.phase == Phase::Stopping {
+            return;
         }
-        false
+        let out = &mut self.writer.scratch;
+        let (in_flight, origin) = (Some(&self.in_flight), &self.origin);
+        if let Started::Running(_, run) =
+            self.dispatcher.start(notification, in_flight, origin, out, poller)
+        {
+            self.detach(run);
+        }
+    }
+
+    /// Handles a message that does not wait when it is read ahead: a cancellation must not queue behind the
+    /// call that it cancels. The frame of a cancellation is handled again in its turn, for requests that
+    /// were read between; any other is done. Returns the frame if it is left, and whether it was handled.
+    pub(super) fn overtake_read_ahead(
+        &mut self,
+        incoming: Incoming,
+        poller: &mut Poller<'_>,
+    ) -> (Option<Incoming>, bool) {
+        let urgent = match &incoming {
+            Ok(frame) if self.shared.settings.dialect.is_some() => {
+                reader::urgent(&decode(frame, &self.shared.settings.rules), &self.shared)
+            }
+            _ => None,
+        };
+        match (urgent, incoming) {
+            (Some(Urgent::Cancellation(Some(id))), incoming) => {
+                self.cancel(&id);
+                (Some(incoming), true)
+            }
+            (Some(Urgent::Notification), Ok(frame)) => {
+                let lines = self.lines.is_on();
+                if let Received::Overtaking(it) = reader::receive(&frame, lines, &self.shared) {
+                    self.overtake(it, poller);
+                }
+                (None, true)
+            }
+            (_, incoming) => (Some(incoming), false),
+        }
     }
 
     /// Answers every request of the payload with an error and runs nothing. Fails if the peer sends
@@ -260,8 +290,11 @@ impl<T: Transport> ConnectionTask<T> {
     fn detach(&mut self, run: Box<Run>) {
         let control = Arc::new(RunControl::default());
         let mut state = self.shared.state();
+        // A notification that has overtaken others has no id, and ends with the connection too.
+        let notification = run.notification().map(|context| (&Id::Null, context));
         let tickets: Vec<_> = run
             .running()
+            .chain(notification)
             .map(|(id, context)| {
                 let running = RunningCall { context: context.clone(), control: control.clone() };
                 (id.clone(), state.session.start(id.clone(), running))

@@ -290,6 +290,10 @@ impl<T: Transport> ConnectionTask<T> {
                 self.read_ahead.split(texts);
                 Ok(())
             }
+            Received::Overtaking(notification) => {
+                self.overtake(notification, poller);
+                Ok(())
+            }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),
             Received::Unreadable(error) => self.receive_unreadable(&error, poller),
         }
@@ -357,10 +361,10 @@ impl<T: Transport> ConnectionTask<T> {
     }
 
     /// Reads a few frames for later, because a paused reader must still detect the end of the
-    /// connection. Returns true if the connection has ended, or the peer has cancelled a call.
+    /// connection. Returns true if the connection has ended, or a message that does not wait was handled.
     fn fill_read_ahead(&mut self, poller: &mut Poller<'_>) -> bool {
         let open = matches!(self.phase, Phase::Open | Phase::Stopping) && !self.eof;
-        let mut cancelled = false;
+        let mut overtaken = false;
         while open
             && self.read_ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
@@ -374,8 +378,9 @@ impl<T: Transport> ConnectionTask<T> {
             };
             match incoming {
                 Some(incoming) => {
-                    cancelled |= self.cancel_read_ahead(&incoming);
-                    self.read_ahead.push(incoming);
+                    let (left, is_handled) = self.overtake_read_ahead(incoming, poller);
+                    overtaken |= is_handled;
+                    left.into_iter().for_each(|incoming| self.read_ahead.push(incoming));
                 }
                 None if matches!(self.at_eof, AtEof::Cancel) => {
                     self.input_exhausted();
@@ -388,7 +393,7 @@ impl<T: Transport> ConnectionTask<T> {
                 }
             }
         }
-        cancelled
+        overtaken
     }
 }
 

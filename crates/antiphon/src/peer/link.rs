@@ -30,7 +30,7 @@ impl Shared {
             if let Some(reason) = &state.ended {
                 return Poll::Ready(Err(CallError::Closed(reason.clone())));
             }
-            if state.outbox.poll_capacity(cx).is_ready() {
+            if state.outbox.has_room() {
                 deadline::sent();
                 return Poll::Ready(Ok(()));
             }
@@ -38,8 +38,11 @@ impl Shared {
                 return Poll::Ready(Err(CallError::SendTimedOut(limit)));
             }
             // A waiting sender keeps the reader active (`NeedsReader::ForCapacity`), so the connection
-            // must be polled.
-            self.wake_connection(state);
+            // must be polled, but only once: it polls the handler of a notification itself, and would wake
+            // itself forever.
+            if state.outbox.add_sender(cx.waker()) {
+                self.wake_connection(state);
+            }
             Poll::Pending
         })
         .await

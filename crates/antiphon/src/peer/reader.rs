@@ -21,6 +21,8 @@ pub(super) enum Received {
     Nothing,
     /// The peer cancels a call that it made.
     Cancel(Id),
+    /// A notification that does not wait for the messages before it.
+    Overtaking(Payload),
     /// A payload for the dispatcher.
     Payload(Payload),
     /// The frame is a line that holds several JSON texts.
@@ -33,9 +35,14 @@ pub(super) enum Received {
 /// may hold several JSON texts.
 pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     let payload = decode(frame, &shared.settings.rules);
-    if let Some(cancelled) = cancelled(&payload, shared) {
+    if let Some(urgent) = urgent(&payload, shared) {
         shared.settings.tap.message(Direction::Received, frame, &shared.facts);
-        return cancelled.map_or(Received::Nothing, Received::Cancel);
+        return match urgent {
+            Urgent::Cancellation(cancelled) => {
+                cancelled.map_or(Received::Nothing, Received::Cancel)
+            }
+            Urgent::Notification => Received::Overtaking(payload),
+        };
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
         && shared.deliver_progress(note.method.as_bytes(), note.params.as_ref())
@@ -109,14 +116,22 @@ pub(super) fn frame_failed(error: &FrameError, shared: &Shared) -> Received {
     Received::Payload(Payload::One(Err(invalid)))
 }
 
-/// Returns `Some` if the payload is a cancellation, with the id that it cancels if that can be read. A
-/// cancellation in a batch is handled as an entry of the batch.
-pub(super) fn cancelled(payload: &Payload, shared: &Shared) -> Option<Option<Id>> {
-    let cancellation = shared.cancellation()?;
-    match payload {
-        Payload::One(Ok(Message::Notification(notification))) => cancellation.cancels(notification),
-        _ => None,
-    }
+/// A message that does not wait for the messages before it.
+pub(super) enum Urgent {
+    /// A cancellation, with the id that it cancels if that can be read.
+    Cancellation(Option<Id>),
+    /// Another notification that the dialect names.
+    Notification,
+}
+
+/// Returns `Some` if the payload does not wait for the messages before it. An entry of a batch always waits.
+pub(super) fn urgent(payload: &Payload, shared: &Shared) -> Option<Urgent> {
+    // Plain JSON-RPC has no such message, so it skips the check.
+    let dialect = shared.settings.dialect.as_ref()?;
+    let Payload::One(Ok(Message::Notification(notification))) = payload else { return None };
+    let cancelled = dialect.cancellation.as_ref().and_then(|it| it.cancels(notification));
+    let overtakes = || dialect.overtakes(&notification.method).then_some(Urgent::Notification);
+    cancelled.map(Urgent::Cancellation).or_else(overtakes)
 }
 
 /// Whether the payload holds only valid requests and notifications.

@@ -76,7 +76,10 @@ impl<T: Transport> ConnectionTask<T> {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
                 Received::Texts(texts) => self.read_ahead.split(texts),
-                Received::Nothing | Received::Cancel(_) | Received::Unreadable(_) => {}
+                Received::Nothing
+                | Received::Cancel(_)
+                | Received::Overtaking(_)
+                | Received::Unreadable(_) => {}
             }
         }
     }

@@ -272,8 +272,9 @@ impl ItemWriter for Shared {
             self.wake_connection(state);
             return Poll::Ready(true);
         }
-        if let Some(poller) = poller {
-            let _ = state.outbox.poll_capacity(poller);
+        if let Some(poller) = poller
+            && state.outbox.add_sender(poller.waker())
+        {
             self.wake_connection(state);
         }
         Poll::Pending

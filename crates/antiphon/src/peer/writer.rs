@@ -86,15 +86,13 @@ impl Outbox {
         self.call_bytes < self.limit
     }
 
-    /// Ready when a sender may push.
-    pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.has_room() {
-            return Poll::Ready(());
+    /// Registers a sender that waits for capacity. Returns false if it already waits.
+    pub(super) fn add_sender(&mut self, waker: &Waker) -> bool {
+        let is_new = !self.senders.iter().any(|sender| sender.will_wake(waker));
+        if is_new {
+            self.senders.push(waker.clone());
         }
-        if !self.senders.iter().any(|waker| waker.will_wake(cx.waker())) {
-            self.senders.push(cx.waker().clone());
-        }
-        Poll::Pending
+        is_new
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -260,7 +260,7 @@ async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
         Endpoint::Stdio { framing } => {
             let framing = *framing;
             let listener = Listener::Single(Box::new(move |service| {
-                let wire = transport::stdio::wire(framing, &service.settings.limits);
+                let wire = transport::stdio::wire(framing, &service.settings);
                 service.serve_single(wire)
             }));
             Ok((Some(endpoint.clone()), listener))

@@ -28,7 +28,8 @@ const SMALL: usize = piece::PIECE / 4;
 /// A text with an index of its lines and characters. A clone is a snapshot: it is cheap, and later edits do not
 /// change it.
 ///
-/// Byte offsets past the end count as the end. Offsets inside a character count as its start.
+/// Byte offsets past the end count as the end. Offsets inside a character count as its start. If a range ends before
+/// it starts, the ends are swapped.
 ///
 /// ```
 /// use antiphon_lsp::documents::{PositionEncoding::Utf16, Text};
@@ -87,8 +88,8 @@ impl Text {
 
     /// Returns the text in a byte range.
     pub fn slice(&self, range: Range<usize>) -> String {
-        let (start, end) = (self.floor(range.start), self.floor(range.end));
-        let mut slice = String::with_capacity(end.saturating_sub(start));
+        let Range { start, end } = self.clamped(&range);
+        let mut slice = String::with_capacity(end - start);
         let mut at = 0;
         for piece in self.pieces.iter() {
             let (from, to) = (start.max(at), end.min(at + piece.len()));
@@ -105,11 +106,11 @@ impl Text {
         self.pieces.iter().map(|piece| &**piece)
     }
 
-    /// Replaces a byte range. A range that ends before it starts counts as an empty range at its start.
+    /// Replaces a byte range.
     pub fn replace(&mut self, range: Range<usize>, new: &str) {
-        let start = self.floor(range.start);
+        let Range { start, end } = self.clamped(&range);
         let (first, head) = self.piece_at(start);
-        let (last, tail) = self.piece_at(self.floor(range.end).max(start));
+        let (last, tail) = self.piece_at(end);
         let pieces = Arc::make_mut(&mut self.pieces);
         let mut text = String::with_capacity(head + new.len() + piece::PIECE);
         text.push_str(pieces.get(first).map_or("", |piece| &piece[..head]));
@@ -146,6 +147,12 @@ impl Text {
             }
             None => self.len(),
         }
+    }
+
+    /// Returns the range with both ends at the start of a character, in order.
+    fn clamped(&self, range: &Range<usize>) -> Range<usize> {
+        let (start, end) = (self.floor(range.start), self.floor(range.end));
+        start.min(end)..start.max(end)
     }
 
     /// Returns the start of the character at this offset.
@@ -211,7 +218,7 @@ fn join_neighbors(pieces: &[Piece], mut span: Range<usize>, text: &mut String) -
     span
 }
 
-/// Converts a line or a character to the type of LSP. The limits of the store keep a text below 4 GiB.
+/// Converts a line or a character to the type of LSP, which has 32 bits. Larger numbers count as the largest one.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

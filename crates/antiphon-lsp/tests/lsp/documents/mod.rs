@@ -4,7 +4,7 @@ mod model;
 mod text;
 
 use antiphon_lsp::documents::{Document, DocumentError, Documents, PositionEncoding};
-use antiphon_lsp::types::{Position, PositionEncodingKind, Uri};
+use antiphon_lsp::types::{Position, PositionEncodingKind, Range, Uri};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -64,15 +64,19 @@ fn changes_of_one_notification_apply_in_order() {
     assert_eq!(documents.get(&uri()).unwrap().version(), 5);
 }
 
+/// Nobody knows whether the change was applied before, so the text may be old.
 #[test]
-fn a_version_that_is_not_newer_changes_nothing() {
+fn a_version_that_is_not_newer_closes_the_document() {
     let documents = Documents::new();
-    open(&documents, 7, "seven").unwrap();
     for version in [7, 6, -1] {
+        open(&documents, 7, "seven").unwrap();
         let error = change(&documents, version, &json!(["other"])).unwrap_err();
         assert_eq!(error, DocumentError::StaleVersion { uri: uri(), version, current: 7 });
-        assert_eq!(text_of(&documents), "seven");
+        assert!(documents.get(&uri()).is_none());
+        let not_open = DocumentError::NotOpen { uri: uri() };
+        assert_eq!(change(&documents, 8, &json!(["eight"])).unwrap_err(), not_open);
     }
+    open(&documents, 7, "seven").unwrap();
     assert_eq!(change(&documents, 8, &json!(["eight"])).unwrap().as_str(), "eight");
 }
 
@@ -174,7 +178,12 @@ fn the_first_known_encoding_of_the_client_is_chosen() {
 #[test]
 fn a_range_that_ends_before_it_starts_is_turned_around() {
     let documents = Documents::new();
-    open(&documents, 1, "abc").unwrap();
+    let document = open(&documents, 1, "abc").unwrap();
+    let (start, end) = (Position::new(0, 1), Position::new(0, 2));
+    #[allow(clippy::reversed_empty_ranges, reason = "this is what is tested")]
+    let reversed = document.range(2..1);
+    assert_eq!(reversed, Range { start, end });
+    assert_eq!(document.byte_range(Range { start: end, end: start }), 1..2);
     assert_eq!(change(&documents, 2, &json!([[[0, 2], [0, 1], "B"]])).unwrap().as_str(), "aBc");
 }
 

@@ -1,5 +1,7 @@
 //! The naive model: a text is a `String`, and every question is answered by a walk over its characters.
 
+use std::ops::Range;
+
 use antiphon_lsp::documents::PositionEncoding;
 
 /// The byte ranges of all lines, without their ends.
@@ -52,4 +54,10 @@ pub(super) fn position(text: &str, offset: usize, encoding: PositionEncoding) ->
 /// The start of the character that has this byte.
 pub(super) fn floor(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap()
+}
+
+/// The range between the starts of two characters, in order.
+pub(super) fn clamped(text: &str, range: Range<usize>) -> Range<usize> {
+    let (start, end) = (floor(text, range.start), floor(text, range.end));
+    start.min(end)..start.max(end)
 }

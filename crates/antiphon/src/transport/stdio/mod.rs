@@ -9,7 +9,6 @@
 mod stdin;
 mod stdout;
 
-use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
 use tokio::io::{Join, join};
 
@@ -17,14 +16,17 @@ use self::stdin::Stdin;
 use self::stdout::Stdout;
 use super::stream::FramedStream;
 use crate::connection::Connection;
+use crate::engine::Settings;
 use crate::peer::{AtEof, Wire};
 
 /// Frames over stdin and stdout.
 pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 
 /// The wire over stdin and stdout. After the end of stdin, it ends when every accepted request has its
-/// response. There is no timeout, because a parent that closes stdin may still read.
-pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
-    FramedStream::new(join(Stdin::default(), Stdout::new()), framing, limits.longest_frame())
-        .into_wire(Connection::new("stdio"), AtEof::Drain(None))
+/// response. There is no timeout, because a parent that closes stdin may still read, unless the dialect says
+/// otherwise.
+pub(crate) fn wire(framing: Option<Framing>, settings: &Settings) -> Wire<StdioTransport> {
+    let longest = settings.limits.longest_frame();
+    FramedStream::new(join(Stdin::default(), Stdout::new()), framing, longest)
+        .into_wire(Connection::new("stdio"), AtEof::Drain(settings.stdin_drain()))
 }
