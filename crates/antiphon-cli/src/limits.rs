@@ -91,15 +91,17 @@ pub(crate) struct ServerLimits {
     shutdown_timeout: MaybeSpan,
 }
 
-/// Gives a flag of [`ServerLimits`] the default of `--dialect ethereum`, if the dialect has another one.
+/// Gives a flag of [`ServerLimits`] the defaults of the dialects that have another one.
 pub(crate) fn with_dialect_default(flag: Arg) -> Arg {
-    let default = match flag.get_id().as_str() {
-        "max_frame_bytes" => "5MiB",
-        "max_batch_entries" => "1000",
-        "max_response_bytes" => "25000000",
+    let defaults: &[_] = match flag.get_id().as_str() {
+        "max_frame_bytes" => &[("ethereum", "5MiB"), ("lsp", "256MiB")],
+        "max_batch_entries" => &[("ethereum", "1000")],
+        "max_response_bytes" => &[("ethereum", "25000000"), ("lsp", "256MiB")],
+        "stall_timeout" => &[("lsp", "8760h")],
+        "shutdown_timeout" => &[("lsp", "1s")],
         _ => return flag,
     };
-    flag.default_value_if("dialect", "ethereum", default)
+    flag.default_value_ifs(defaults.iter().map(|&(dialect, value)| ("dialect", dialect, value)))
 }
 
 impl ConnectionLimits {
