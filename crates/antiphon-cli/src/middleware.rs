@@ -103,8 +103,9 @@ impl MiddlewareArgs {
 
     /// Returns the flags with which `antiphon call` authenticates to this server. They contain no secret.
     pub(crate) fn client_flags(&self) -> String {
-        let cookie = self.auth_cookie.iter().map(|path| format!(" --user @{}", path.display()));
-        let jwt = self.jwt_secret.iter().map(|path| format!(" --jwt-secret {}", path.display()));
+        let quoted = |path: &PathBuf| shell_words::quote(&path.to_string_lossy()).into_owned();
+        let cookie = self.auth_cookie.iter().map(|path| format!(" --user @{}", quoted(path)));
+        let jwt = self.jwt_secret.iter().map(|path| format!(" --jwt-secret {}", quoted(path)));
         let basic = self.auth_basic.iter().map(|_| " --user USER:PASSWORD".to_owned());
         let bearer =
             self.auth_bearer.iter().map(|_| " -H 'Authorization: Bearer TOKEN'".to_owned());

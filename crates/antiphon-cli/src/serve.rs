@@ -170,13 +170,13 @@ const TRY: &str = r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// `None` under `nohup`.
+    /// `None` if SIGHUP must keep its effect.
     hangup: Option<Signal>,
 }
 
 impl Signals {
     fn new() -> io::Result<Self> {
-        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        let hangup = handles_hangup().then(|| signal(SignalKind::hangup())).transpose()?;
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())?, hangup })
     }
@@ -204,12 +204,12 @@ impl Signals {
     }
 }
 
-/// Returns whether the parent process has set SIGHUP to be ignored, as `nohup` does. A handler would end the server
-/// nevertheless. Systems without `/proc` do not tell.
-fn ignores_hangup() -> bool {
+/// Returns whether SIGHUP may end the server. It may not if the parent process ignores it, as `nohup` does: a handler
+/// would replace that. On a system without `/proc`, this is unknown, so there is no handler.
+fn handles_hangup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & HANGUP != 0)
+    ignored.is_some_and(|mask| mask & HANGUP == 0)
 }

@@ -118,6 +118,7 @@ const UNKNOWN: i64 = -32000;
 /// the `data`. Its code is kept if it has one.
 fn legacy_error(error: RawJson) -> ErrorObject {
     ErrorObject::from_json(error.clone()).unwrap_or_else(|| {
+        // A derived struct would accept an Array.
         let members: Option<HashMap<String, RawJson>> = error.decode().ok();
         let code = members.and_then(|members| members.get("code")?.decode().ok());
         let text: Option<String> = error.decode().ok();

@@ -155,11 +155,6 @@ fn client_info() -> Value {
 
 /// Encodes the params of a method.
 fn params(method: &str, value: &impl serde::Serialize) -> Result<Params, CommandError> {
-    let fault = match Params::encode(value) {
-        Ok(Some(params)) => return Ok(params),
-        Ok(None) => "they are null".to_owned(),
-        Err(fault) => fault.to_string(),
-    };
-    Err(CommandError::usage(format!("cannot encode the params of `{method}`: {fault}"))
-        .hint("`notify` and `call` send params that you write yourself"))
+    let params = Params::encode(value).ok().flatten();
+    params.ok_or_else(|| CommandError::usage(format!("the params of `{method}` are not an Object")))
 }

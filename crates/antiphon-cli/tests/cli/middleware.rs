@@ -82,7 +82,7 @@ fn secrets_come_from_files_and_are_never_printed() {
     assert!(!stderr.contains("second") && !stderr.contains("first"), "{stderr}");
 
     for (flags, hint) in [
-        (&["--auth-bearer", ""][..], "admit every client"),
+        (&["--auth-bearer", ""][..], "the secret is empty"),
         (&["--auth-bearer", "@/nowhere/tokens"], "/nowhere/tokens"),
         (&["--auth-basic", "ada"], "ada:secret"),
         (&["--rate-limit", "fast"], "100/s"),

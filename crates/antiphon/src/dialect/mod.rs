@@ -49,7 +49,8 @@ pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
     pub(crate) is_strict: bool,
-    /// The notification that does not wait for the messages before it.
+    /// The notification that does not wait for the messages before it. It ends the work of the connection, so only the
+    /// first one overtakes.
     overtaking: Option<Method>,
     /// Whether `"params": null` counts as absent. The setting of a server or client takes precedence.
     pub(crate) null_params: bool,
@@ -82,7 +83,7 @@ impl Dialect {
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
     /// `$/progress` refers to the `workDoneToken` of the params. The order is
     /// [strict](Self::strict_order), so that a request sees every document change before it. Only `exit`
-    /// [overtakes](Self::overtaking) other messages. `"params": null`
+    /// overtakes other messages. `"params": null`
     /// counts as absent because common editors and servers send it; see
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
@@ -97,8 +98,7 @@ impl Dialect {
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
-            .strict_order(true)
-            .overtaking("exit");
+            .strict_order(true);
         Self {
             null_params: true,
             limits: Some(Box::new(Limits {
@@ -110,6 +110,7 @@ impl Dialect {
                 ..Limits::default()
             })),
             client_framing: Some(Framing::Header),
+            overtaking: Some(Method::new("exit")),
             ends_with_stdin: true,
             ..lsp
         }
@@ -298,22 +299,9 @@ impl Dialect {
         self
     }
 
-    /// Sets a notification that does not wait for the messages before it, like a cancellation. It is meant for a
-    /// notification that ends the work of the connection, such as `exit` in [`lsp`](Self::lsp).
-    ///
-    /// Its handler starts when it arrives, while the handlers of earlier notifications still run. In a batch, it is
-    /// handled in its turn.
-    ///
-    /// ```
-    /// use antiphon::Dialect;
-    ///
-    /// let editor = Dialect::plain().strict_order(true).overtaking("quit");
-    /// # drop(editor);
-    /// ```
-    #[must_use]
-    pub fn overtaking(mut self, method: &str) -> Self {
-        self.overtaking = Some(Method::new(method));
-        self
+    /// Whether a message may exist that does not wait for the messages before it.
+    pub(crate) fn has_urgent_messages(&self) -> bool {
+        self.cancellation.is_some() || self.overtaking.is_some()
     }
 
     /// Whether a notification does not wait for the messages before it.

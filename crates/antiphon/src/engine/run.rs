@@ -301,10 +301,12 @@ impl Run {
     /// Cancels a call of this run, or of another run of the connection.
     fn cancel_any(&mut self, id: Option<Id>) {
         let (Some(id), Origin::Peer(peer)) = (id, self.requests.origin.clone()) else { return };
-        peer.link().cancel_running(&id);
         let unstarted = std::mem::take(&mut self.unstarted);
-        // A cancellation has no effect on entries behind it in the batch.
-        self.cancel_call(&id);
+        for id in self.requests.dispatcher.settings.cancelled_ids(&id) {
+            peer.link().cancel_running(&id);
+            // A cancellation has no effect on entries behind it in the batch.
+            self.cancel_call(&id);
+        }
         self.unstarted = unstarted;
     }
 

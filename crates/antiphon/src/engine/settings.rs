@@ -4,7 +4,7 @@ use std::sync::Arc;
 #[cfg(feature = "stdio")]
 use std::time::Duration;
 
-use antiphon_core::{Limits, Rules};
+use antiphon_core::{Id, Limits, Rules, Version, Versions};
 
 use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
@@ -43,6 +43,19 @@ impl Settings {
     #[inline]
     pub(crate) fn cancellation(&self) -> Option<&Cancellation> {
         self.dialect.as_ref()?.cancellation.as_ref()
+    }
+
+    /// Returns the ids of the calls that a cancellation with this id may mean: it does not state the version of the
+    /// call.
+    pub(crate) fn cancelled_ids(&self, id: &Id) -> impl Iterator<Item = Id> + use<> {
+        let has_v1 = self.rules.versions != Versions::V2;
+        let of_v1 = has_v1.then(|| id.in_version(Version::V1));
+        [Some(id.clone()), of_v1].into_iter().flatten()
+    }
+
+    /// Returns whether a message may overtake the messages before it.
+    pub(crate) fn has_urgent_messages(&self) -> bool {
+        self.dialect.as_ref().is_some_and(Dialect::has_urgent_messages)
     }
 
     /// The progress notification of the dialect, if it has one.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Context as Poller;
 
-use antiphon_core::{ErrorObject, Id, Payload, Version, Versions, decode};
+use antiphon_core::{ErrorObject, Id, Payload, decode};
 
 use super::backlog::{QueuedPayload, is_requests_only};
 use super::connection_task::ConnectionTask;
@@ -211,14 +211,12 @@ impl<T: Transport> ConnectionTask<T> {
     /// Cancels the requests with this id: those that are queued, started, or spawned as tasks. A
     /// request that has finished is not affected.
     pub(super) fn cancel(&mut self, id: &Id) {
-        self.cancel_version(id);
-        // A cancellation does not state the version of the call.
-        if self.shared.settings.rules.versions != Versions::V2 {
-            self.cancel_version(&id.in_version(Version::V1));
+        for id in self.dispatcher.settings.cancelled_ids(id) {
+            self.cancel_exactly(&id);
         }
     }
 
-    fn cancel_version(&mut self, id: &Id) {
+    fn cancel_exactly(&mut self, id: &Id) {
         if let Some(head) = &mut self.head {
             head.cancel_call(id);
         }
@@ -232,8 +230,9 @@ impl<T: Transport> ConnectionTask<T> {
     }
 
     /// Starts a notification that does not wait for the messages before it. If it waits itself, it becomes
-    /// a task, like a request.
+    /// a task, like a request. Later ones wait, so a peer cannot start any number of tasks.
     pub(super) fn overtake(&mut self, notification: Payload, poller: &mut Poller<'_>) {
+        self.shared.has_overtaken.store(true, Ordering::Relaxed);
         if self.phase == Phase::Stopping {
             return;
         }
@@ -255,7 +254,7 @@ impl<T: Transport> ConnectionTask<T> {
         poller: &mut Poller<'_>,
     ) -> (Option<Incoming>, bool) {
         let urgent = match &incoming {
-            Ok(frame) if self.shared.settings.dialect.is_some() => {
+            Ok(frame) if self.shared.settings.has_urgent_messages() => {
                 reader::urgent(&decode(frame, &self.shared.settings.rules), &self.shared)
             }
             _ => None,

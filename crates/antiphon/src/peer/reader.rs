@@ -4,6 +4,8 @@
 //! waits for a response would block the queue in which the response waits (contract 4). All other
 //! messages are dispatched in arrival order.
 
+use std::sync::atomic::Ordering;
+
 use antiphon_core::framing::{FrameError, Texts, texts};
 use antiphon_core::{
     Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, decode,
@@ -130,8 +132,9 @@ pub(super) fn urgent(payload: &Payload, shared: &Shared) -> Option<Urgent> {
     let dialect = shared.settings.dialect.as_ref()?;
     let Payload::One(Ok(Message::Notification(notification))) = payload else { return None };
     let cancelled = dialect.cancellation.as_ref().and_then(|it| it.cancels(notification));
-    let overtakes = || dialect.overtakes(&notification.method).then_some(Urgent::Notification);
-    cancelled.map(Urgent::Cancellation).or_else(overtakes)
+    let overtakes =
+        || dialect.overtakes(&notification.method) && !shared.has_overtaken.load(Ordering::Relaxed);
+    cancelled.map(Urgent::Cancellation).or_else(|| overtakes().then_some(Urgent::Notification))
 }
 
 /// Whether the payload holds only valid requests and notifications.

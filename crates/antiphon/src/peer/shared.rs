@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(super) watched_calls: WatchedCalls,
     reported_stray: AtomicBool,
     reported_overtaking: AtomicBool,
+    /// A notification has overtaken the messages before it.
+    pub(super) has_overtaken: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
@@ -128,6 +130,7 @@ impl Shared {
             watched_calls: WatchedCalls::default(),
             reported_stray: AtomicBool::new(false),
             reported_overtaking: AtomicBool::new(false),
+            has_overtaken: AtomicBool::new(false),
         }
     }
 

@@ -60,6 +60,13 @@ async fn a_call_of_version_1_is_cancelled() {
         within(gone.recv()).await.unwrap();
     }
 
+    // In a batch, a cancellation is an entry.
+    raw.send(call).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&format!("[{stop}]")).await;
+    assert_eq!(raw.next_text().await, cancelled);
+    within(gone.recv()).await.unwrap();
+
     // The second call waits for the limit of calls in flight.
     raw.send(r#"{"method":"hold","id":8}"#).await;
     within(entered.recv()).await.unwrap();
