@@ -1,6 +1,7 @@
 //! What only HTTP does.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use antiphon::transport::http::HttpService;
 use antiphon::{CallError, Client, Context, Limits, RawJson, Router};
@@ -35,6 +36,50 @@ pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
         "POST {path} HTTP/1.1\r\nhost: {{host}}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// The client sends its body so slowly that a server which reads it first responds too late for `within`.
+#[tokio::test]
+async fn a_refusal_does_not_wait_for_the_body() {
+    let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+    let address = serve("http://127.0.0.1:0", limits, service()).await;
+    let chunked =
+        "host: {host}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n";
+    for (head, first, piece, status) in [
+        ("host: evil.example\r\ncontent-length: 9999\r\n", "", " ", "403"),
+        (
+            "host: {host}\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n",
+            "",
+            " ",
+            "413",
+        ),
+        ("host: {host}\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n", "", " ", "415"),
+        (chunked, &format!("3e9\r\n{}\r\n", " ".repeat(1001)), "1\r\n \r\n", "413"),
+    ] {
+        let mut stream = dial(&address).await;
+        let authority = address.split("://").nth(1).unwrap();
+        let head = head.replace("{host}", authority.trim_end_matches('/'));
+        let head = format!("POST / HTTP/1.1\r\n{head}\r\n{first}");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut line = String::new();
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let slow_body = async move {
+            loop {
+                // A client that is slow, but never silent.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                let _ = writer.write_all(piece.as_bytes()).await;
+            }
+        };
+        let mut reader = BufReader::new(&mut reader);
+        let responded = within(async {
+            tokio::select! {
+                read = reader.read_line(&mut line) => read.unwrap(),
+                () = slow_body => unreachable!("it never ends"),
+            }
+        });
+        responded.await;
+        assert!(line.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {line}");
+    }
 }
 
 #[tokio::test]

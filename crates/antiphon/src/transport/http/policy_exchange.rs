@@ -140,7 +140,7 @@ impl RequestExchange {
             }
         };
         if !connection.headers().contains_key(EXPECT) {
-            request_body::discard(request.body_mut(), DISCARDED).await;
+            request_body::discard(request.into_body(), DISCARDED);
         }
         with(cors, response)
     }
@@ -150,14 +150,14 @@ impl RequestExchange {
         self,
         policy: GuardedPolicy,
         mut connection: Connection,
-        mut request: Request<B>,
+        request: Request<B>,
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let limits = &self.state.dispatcher.settings.limits;
-        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch);
+        let body = request_body::read(request.into_body(), Poll::Pending, limits, watch);
         let admitted = body.await.and_then(|body| Ok((body, self.state.admit()?)));
         let (body, admitted) = match admitted {
             Ok(admitted) => admitted,

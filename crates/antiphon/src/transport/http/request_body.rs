@@ -21,6 +21,8 @@ use crate::layer::BoxError;
 
 /// The longest pause between two chunks of a body that is discarded.
 const DISCARD_PAUSE: Duration = Duration::from_secs(1);
+/// The time after which a body is no longer discarded.
+const DISCARD_TIME: Duration = Duration::from_secs(10);
 
 /// A chunk of a body, or its end.
 pub(super) type BodyChunk = Result<Option<Bytes>, HttpRefusal>;
@@ -165,17 +167,17 @@ impl Body for TimedBody {
 /// Reads a body to its end, beginning with `first_poll`, a poll that took place before. A body of one
 /// chunk is not copied.
 pub(super) async fn read<B>(
-    body: &mut B,
+    mut body: B,
     first_poll: Poll<BodyChunk>,
     limits: &Limits,
     watch: Option<Arc<RequestActivity>>,
 ) -> Result<Bytes, HttpRefusal>
 where
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
-    let read = read_within(body, first_poll, limits, watch).await;
+    let read = read_within(&mut body, first_poll, limits, watch).await;
     if let Err(HttpRefusal::BodyTooLarge(limit)) = read {
-        discard(body, 4 * limit.min(16 << 20)).await;
+        discard(body, 4 * limit.min(16 << 20));
     }
     read
 }
@@ -226,14 +228,23 @@ where
     .unwrap_or(Err(HttpRefusal::BodyTimedOut))
 }
 
-/// Reads and drops up to this many bytes of a refused body. A connection that is closed while its
-/// client still sends is reset, and the client does not see the response.
-pub(super) async fn discard<B: Body<Data = Bytes> + Unpin>(body: &mut B, mut bytes: usize) {
-    while let Ok(Some(Ok(frame))) = timeout(DISCARD_PAUSE, body.frame()).await {
-        let len = frame.data_ref().map_or(0, Bytes::len);
-        if len > bytes {
-            return;
-        }
-        bytes -= len;
+/// Reads and drops up to this many bytes of a refused body, in a task, so that the response is sent immediately. A
+/// connection that is closed while its client still sends is reset, and the client does not see the response.
+pub(super) fn discard<B>(mut body: B, mut bytes: usize)
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+{
+    if body.is_end_stream() {
+        return;
     }
+    let discarding = async move {
+        while let Ok(Some(Ok(frame))) = timeout(DISCARD_PAUSE, body.frame()).await {
+            let len = frame.data_ref().map_or(0, Bytes::len);
+            if len > bytes {
+                return;
+            }
+            bytes -= len;
+        }
+    };
+    tokio::spawn(timeout(DISCARD_TIME, discarding));
 }

@@ -119,9 +119,9 @@ where
                 let watch = watch(active.as_ref(), request);
                 self.wait(poller, |exchange, request| exchange.fall_back(request, watch))
             }
-            Route::Respond(response) => self.respond_early(with(cors, *response), poller),
+            Route::Respond(response) => Poll::Ready(with(cors, self.respond_early(*response))),
             Route::Refuse(refusal) => {
-                self.respond_early(with(cors, refusal.into_response()), poller)
+                Poll::Ready(with(cors, self.respond_early(refusal.into_response())))
             }
         }
     }
@@ -184,18 +184,13 @@ where
     }
 
     /// Responds to a request whose body is not read.
-    fn respond_early(
-        &mut self,
-        response: HttpResponse,
-        poller: &mut Poller<'_>,
-    ) -> Poll<HttpResponse> {
-        if self.request.as_ref().is_some_and(expects_continue) {
-            return Poll::Ready(response);
+    fn respond_early(&mut self, response: HttpResponse) -> HttpResponse {
+        if let Some(request) = self.request.take()
+            && !expects_continue(&request)
+        {
+            request_body::discard(request.into_body(), DISCARDED);
         }
-        self.wait(poller, |_, mut request| async move {
-            request_body::discard(request.body_mut(), DISCARDED).await;
-            response
-        })
+        response
     }
 
     /// Goes on with the request in a future of its own.
@@ -244,20 +239,20 @@ impl RequestExchange {
     /// Reads the body and serves the message.
     async fn serve<B>(
         self,
-        mut request: Request<B>,
+        request: Request<B>,
         first_poll: Poll<BodyChunk>,
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let limits = &self.state.dispatcher.settings.limits;
-        let body = request_body::read(request.body_mut(), first_poll, limits, watch);
-        let body = match body.await {
+        let (head, body) = request.into_parts();
+        let body = match request_body::read(body, first_poll, limits, watch).await {
             Ok(body) => body,
             Err(refusal) => return refusal.into_response(),
         };
-        let mut head = Some(request.into_parts().0);
+        let mut head = Some(head);
         let entered = poll_fn(|poller| match head.take() {
             Some(head) => Poll::Ready(self.start(head, &body, poller)),
             None => Poll::Pending,
