@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon::core::{Message, Payload, Rules, decode};
+use antiphon::core::{Message, Payload, Rules, Versions, decode};
 use antiphon::openrpc::Document;
 use antiphon::{CallError, Direction, Id, Invocation, RawJson};
 use bytes::Bytes;
@@ -187,7 +187,8 @@ impl ResponseCapture {
             return;
         };
         let message = Bytes::copy_from_slice(message);
-        let rules = Rules { depth: usize::MAX, ..Rules::default() };
+        let versions = Versions::V1AndV2;
+        let rules = Rules { depth: usize::MAX, versions, ..Rules::default() };
         if let Payload::One(Ok(Message::Response(response))) = decode(&message, &rules)
             && may_answer(id, &response.id)
         {

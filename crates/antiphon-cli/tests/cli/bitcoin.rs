@@ -179,6 +179,19 @@ fn the_version_of_the_calls_can_be_set() {
     }
 }
 
+#[test]
+fn a_raw_response_is_the_1_0_response_as_received() {
+    let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "--dialect bitcoin");
+    for scheme in ["http", "tcp"] {
+        let raw = call(server.endpoint(scheme), &["--raw", "sum", "1"]);
+        let response = "{\"result\":1,\"error\":null,\"id\":1}\n";
+        assert_eq!((raw.code, &*raw.stdout), (Some(0), response), "{raw:?}");
+        let raw = call(server.endpoint(scheme), &["--raw", "nope"]);
+        assert_eq!(raw.code, Some(1));
+        assert!(raw.stdout.starts_with("{\"result\":null,\"error\":{\"code\":-32601"), "{raw:?}");
+    }
+}
+
 /// Servers differ in which of two headers they read.
 #[test]
 fn a_request_has_one_authorization_header() {

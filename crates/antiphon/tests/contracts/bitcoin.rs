@@ -269,6 +269,19 @@ async fn a_policy_rejects_credentials_that_only_a_verification_knows() {
     }
 }
 
+#[tokio::test]
+async fn a_refused_body_gets_a_1_0_response_with_a_newline() {
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().dialect(Dialect::bitcoin());
+    let address = server.endpoint().to_string();
+    let limits = Limits { frame_bytes: 100, ..Limits::default() };
+    tokio::spawn(server.limits(limits).serve(node()));
+    let response = exchange(&address, &post("/", "", &" ".repeat(101))).await;
+    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
+    assert!(body.starts_with(r#"{"result":null,"error":{"code":-32007,"#), "{body}");
+    assert!(body.ends_with("\"id\":null}\n"), "{body:?}");
+}
+
 /// A layer knows the credentials only after the body is read. The response is the same.
 #[tokio::test]
 async fn calls_that_a_layer_rejects_get_the_challenge() {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use antiphon::transport::http::HttpService;
 use antiphon::{CallError, Client, Context, Limits, RawJson, Router};
 use futures_util::future::join_all;
+use hyper::body::Body as _;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use crate::message_sizes::{SIZES, text};
-use crate::support::{answer, as_ws, dial, elsewhere, request, serve, within};
+use crate::support::{answer, as_ws, bound, dial, elsewhere, request, serve, within};
 
 fn service() -> Router {
     Router::new().method("agent", |(): (), cx: Context| async move {
@@ -36,6 +38,30 @@ pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
         "POST {path} HTTP/1.1\r\nhost: {{host}}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// RFC 9110, 9.3.2. Over HTTP/2, a body would break the stream.
+#[tokio::test]
+async fn a_response_to_head_has_no_body() {
+    let server =
+        bound("http://127.0.0.1:0").await.page("/healthz", "text/plain", || "ok\n".to_owned());
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(service()));
+    let authority = address.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
+    for (path, status, length) in [("/healthz", 200, Some("3")), ("/", 405, None)] {
+        let stream = TokioIo::new(TcpStream::connect(&authority).await.unwrap());
+        let executor = TokioExecutor::new();
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(executor, stream).await.unwrap();
+        tokio::spawn(connection);
+        let head = http::Request::head(format!("http://{authority}{path}"));
+        let request = head.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+        let response = within(sender.send_request(request)).await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        let sent = response.headers().get("content-length").map(|length| length.to_str().unwrap());
+        assert!(length.is_none() || sent == length, "{path}: {sent:?}");
+        assert!(response.body().is_end_stream(), "{path}");
+    }
 }
 
 /// The client sends its body so slowly that a server which reads it first responds too late for `within`.

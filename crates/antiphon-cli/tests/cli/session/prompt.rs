@@ -46,6 +46,20 @@ fn lines_are_edited_and_results_are_shown() {
     assert_eq!(code, Some(0), "{seen}");
 }
 
+/// A program such as `expect` writes faster than the prompt reads.
+#[test]
+fn lines_that_arrive_in_one_read_all_run() {
+    let server = Server::start("ws://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("ws"), &[]);
+    terminal.press("sum 1 2\rsum 20 3\rsum 30 4\rexit\r");
+    for result in ["3\r\n", "23\r\n", "34\r\n"] {
+        terminal.expect(result);
+    }
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+}
+
 #[test]
 fn ctrl_d_ends_the_session_with_the_handshake() {
     let server = FakeServer::start(Framing::Header, |message| result(message, "{}"));

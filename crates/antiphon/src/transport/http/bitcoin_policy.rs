@@ -3,7 +3,7 @@
 //! The policy sets statuses and headers. It does not change JSON-RPC itself: the dialect decides the versions and the
 //! error messages.
 
-use antiphon_core::Code;
+use antiphon_core::{Code, Versions, encode};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -122,10 +122,16 @@ impl HttpPolicy for BitcoinPolicy {
 
     fn refuse(&self, request: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
         let is_post_only = refusal == HttpRefusal::MethodNotAllowed;
+        let error = refusal.error();
         let mut response = refusal.into_response();
         if is_post_only {
             *response.body_mut() = HttpBody::from(post_only(request.http_method()));
             response.headers_mut().remove(CONTENT_TYPE);
+        }
+        if let Some(error) = error {
+            let mut reply = BytesMut::new();
+            encode::response(&Versions::Bitcoin.unreadable_id(), &Err(error), &mut reply);
+            *response.body_mut() = HttpBody::from(line(reply.freeze()));
         }
         response
     }

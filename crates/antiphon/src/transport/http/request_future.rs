@@ -12,12 +12,13 @@ use std::task::{Context as Poller, Poll};
 
 use antiphon_core::decode;
 use bytes::Bytes;
-use http::header::EXPECT;
+use http::header::{CONTENT_LENGTH, EXPECT};
 use http::request::Parts;
-use http::{HeaderMap, Request, Version};
+use http::{HeaderMap, Method, Request, Version};
 use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
+use super::http_body::HttpBody;
 use super::policy_exchange::FailedResponse;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
@@ -108,16 +109,20 @@ where
             return Poll::Pending;
         };
         if exchange.state.http.policy.is_some() {
-            let watch = watch(active.as_ref(), request);
-            return self.wait(poller, |exchange, request| exchange.serve_by_policy(request, watch));
+            let (watch, is_head) = (watch(active.as_ref(), request), needs_no_body(request));
+            return self.wait(poller, move |exchange, request| async move {
+                for_head(is_head, exchange.serve_by_policy(request, watch).await)
+            });
         }
         let route = exchange.route(request);
         let cors = exchange.state.cors(&route, request.headers());
         match route {
             Route::Message => self.begin_message(cors, poller),
             Route::Fallback => {
-                let watch = watch(active.as_ref(), request);
-                self.wait(poller, |exchange, request| exchange.fall_back(request, watch))
+                let (watch, is_head) = (watch(active.as_ref(), request), needs_no_body(request));
+                self.wait(poller, move |exchange, request| async move {
+                    for_head(is_head, exchange.fall_back(request, watch).await)
+                })
             }
             Route::Respond(response) => Poll::Ready(with(cors, self.respond_early(*response))),
             Route::Refuse(refusal) => {
@@ -185,9 +190,9 @@ where
 
     /// Responds to a request whose body is not read.
     fn respond_early(&mut self, response: HttpResponse) -> HttpResponse {
-        if let Some(request) = self.request.take()
-            && !expects_continue(&request)
-        {
+        let Some(request) = self.request.take() else { return response };
+        let response = for_head(needs_no_body(&request), response);
+        if !expects_continue(&request) {
             request_body::discard(request.into_body(), DISCARDED);
         }
         response
@@ -338,6 +343,22 @@ impl RequestExchange {
 
 fn watch<B>(active: Option<&ActiveRequest>, request: &Request<B>) -> Option<Arc<RequestActivity>> {
     active?.activity().watch(request.version())
+}
+
+/// Whether the response must have no body: hyper removes it from responses to HEAD only over HTTP/1 (RFC 9113, 8.1.1).
+fn needs_no_body<B>(request: &Request<B>) -> bool {
+    request.method() == Method::HEAD && request.version() == Version::HTTP_2
+}
+
+/// Removes the body of a response to HEAD, and keeps its length as a header.
+fn for_head(is_head: bool, mut response: HttpResponse) -> HttpResponse {
+    if is_head {
+        if let Some(length) = response.body().size_hint().exact() {
+            response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+        }
+        *response.body_mut() = HttpBody::default();
+    }
+    response
 }
 
 /// Whether the client waits for `100 Continue` before it sends the body.
