@@ -59,8 +59,8 @@ pub(super) struct CaseRun<'a> {
     early_probe: Option<String>,
     /// The cases that used the connection before.
     earlier: Vec<&'a TranscriptCase>,
-    /// A message that was read ahead.
-    next_message: Option<Vec<u8>>,
+    /// Messages that were read ahead. They are the next ones.
+    read_ahead: VecDeque<Vec<u8>>,
     /// Messages that only an earlier case can have caused.
     pub(super) left_behind: Vec<Vec<u8>>,
     /// Messages beside the expected ones, caused by an earlier case or by this one.
@@ -91,7 +91,7 @@ impl<'a> CaseRun<'a> {
             dialogue: Vec::new(),
             early_probe: None,
             earlier,
-            next_message: None,
+            read_ahead: VecDeque::new(),
             left_behind: Vec::new(),
             in_doubt: Vec::new(),
             is_closed: false,

@@ -21,7 +21,7 @@ impl CaseRun<'_> {
                 .pop_front()
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
-        if let Some(message) = self.next_message.take() {
+        if let Some(message) = self.read_ahead.pop_front() {
             return Ok(message);
         }
         let begun = Instant::now();
@@ -95,7 +95,11 @@ impl CaseRun<'_> {
     }
 
     /// Reports whether it is a Request or a Notification of the server that the case does not expect.
-    pub(super) fn is_unsolicited(&self, message: &[u8], wanted: &[Pattern]) -> bool {
+    pub(super) fn is_unsolicited<'p>(
+        &self,
+        message: &[u8],
+        wanted: impl IntoIterator<Item = &'p Pattern>,
+    ) -> bool {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
             return false;
@@ -105,7 +109,7 @@ impl CaseRun<'_> {
                 || pattern.is_call()
         };
         let is_answer = json.member("result").is_some() || json.member("error").is_some();
-        json.member("method").is_some() && !is_answer && !wanted.iter().any(expects)
+        json.member("method").is_some() && !is_answer && !wanted.into_iter().any(expects)
     }
 
     /// Makes an ordinary call. Its reply must be correct, and the next message.
