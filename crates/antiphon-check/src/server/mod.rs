@@ -15,6 +15,7 @@ mod spawned_server;
 mod stray_message;
 mod suite;
 mod suite_run;
+mod timing;
 
 use std::time::Duration;
 

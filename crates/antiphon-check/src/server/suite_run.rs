@@ -94,7 +94,7 @@ impl SuiteRun {
             let mut found = match obstacle {
                 Some(reason) => result_of(case, CaseStatus::NotRun, Some(reason)),
                 None => {
-                    self.server_access.attacks(case.facts.is_hostile);
+                    self.server_access.timing.attacks(case.facts.is_hostile);
                     self.case(cases, index, &mut all).await
                 }
             };
@@ -149,7 +149,7 @@ impl SuiteRun {
 
     /// Reports whether the time is up.
     fn is_time_up(&mut self) -> bool {
-        let is_time_up = Instant::now() >= self.server_access.deadline;
+        let is_time_up = Instant::now() >= self.server_access.timing.deadline;
         self.is_late |= is_time_up;
         is_time_up
     }
@@ -280,7 +280,7 @@ impl SuiteRun {
         let connection = match connection {
             Ok(connection) => connection,
             Err(fault) => {
-                self.was_time_up = Instant::now() >= self.server_access.deadline;
+                self.was_time_up = Instant::now() >= self.server_access.timing.deadline;
                 let finding = Finding::new(FailureKind::Closed, format!("no connection: {fault}"));
                 return self.conclude(case, finding, Vec::new()).await;
             }
@@ -315,7 +315,7 @@ impl SuiteRun {
         let left_behind = std::mem::take(&mut case_run.left_behind);
         let in_doubt = std::mem::take(&mut case_run.in_doubt);
         drop(case_run);
-        self.was_time_up = Instant::now() >= self.server_access.deadline;
+        self.was_time_up = Instant::now() >= self.server_access.timing.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
                 if !case.is_raw() || self.is_child() {

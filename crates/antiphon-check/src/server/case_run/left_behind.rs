@@ -58,7 +58,7 @@ impl CaseRun<'_> {
             return true;
         }
         let (call, id) = self.server_access.probe(self.methods);
-        let reply_timeout = self.server_access.reply_timeout();
+        let reply_timeout = self.server_access.timing.reply_timeout();
         let follows = async {
             self.connection.send(call.as_bytes()).await;
             for _ in 0..MAX_UNSOLICITED {

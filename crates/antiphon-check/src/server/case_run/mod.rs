@@ -137,8 +137,8 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let sent =
-                    timeout(self.server_access.reply_timeout(), self.connection.line(&bytes)).await;
+                let reply_timeout = self.server_access.timing.reply_timeout();
+                let sent = timeout(reply_timeout, self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -147,11 +147,8 @@ impl<'a> CaseRun<'a> {
                     "frame {first:#04x} {}",
                     shortened(&payload)
                 )));
-                let sent = timeout(
-                    self.server_access.reply_timeout(),
-                    self.connection.frame(*first, &payload),
-                )
-                .await;
+                let reply_timeout = self.server_access.timing.reply_timeout();
+                let sent = timeout(reply_timeout, self.connection.frame(*first, &payload)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Response(expected) => match self.response(expected).await {
@@ -196,7 +193,13 @@ impl<'a> CaseRun<'a> {
             self.posted = Some(response);
             return Ok(());
         }
-        let sent = timeout(self.server_access.reply_timeout(), self.connection.send(message)).await;
+        self.transmit(message).await
+    }
+
+    /// Sends a message. Fails if the server does not read it.
+    async fn transmit(&mut self, message: &[u8]) -> Result<(), Finding> {
+        let reply_timeout = self.server_access.timing.reply_timeout();
+        let sent = timeout(reply_timeout, self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 
