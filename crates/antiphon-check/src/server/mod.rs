@@ -3,6 +3,7 @@
 //! The transcripts in `testdata/wire` define the messages and the expected replies. Antiphon's own tests
 //! run them too.
 
+mod applicability;
 mod case_outcome;
 mod case_run;
 mod connection;
