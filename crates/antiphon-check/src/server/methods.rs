@@ -142,7 +142,7 @@ impl ServerMethods {
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
         let result =
             first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
-        let allows_name = server_access.probe_delays().is_none();
+        let allows_name = server_access.timing.probe_delays().is_none();
         Ok(Self { method, params, result, has_method, took, allows_name, has })
     }
 

@@ -3,6 +3,7 @@
 //! The transcripts in `testdata/wire` define the messages and the expected replies. Antiphon's own tests
 //! run them too.
 
+mod applicability;
 mod case_outcome;
 mod case_run;
 mod connection;
@@ -15,6 +16,7 @@ mod spawned_server;
 mod stray_message;
 mod suite;
 mod suite_run;
+mod timing;
 
 use std::time::Duration;
 

@@ -6,10 +6,11 @@ use tokio::time::Instant;
 
 use super::ServerCheck;
 use super::methods::ServerMethods;
-use super::server_access::{self, ServerAccess};
+use super::server_access::ServerAccess;
 use super::spawned_server::SpawnedServer;
 use super::suite::Suite;
 use super::suite_run::SuiteRun;
+use super::timing::{PROBE_DELAY, Timing};
 use crate::RunEvent;
 use crate::error::{CheckError, CheckErrorKind};
 use crate::raw::{AddressProtocol, RemoteHosts, ResolvedTarget, StreamFraming, TargetLocation};
@@ -26,7 +27,7 @@ impl ServerCheck {
         on_event: &impl Fn(RunEvent<'_>),
     ) -> Result<SuiteRun, CheckError> {
         let server_access = self.server_access(suite).await?;
-        let deadline = server_access.deadline;
+        let deadline = server_access.timing.deadline;
         self.start(server_access, on_event).await.map_err(|error| {
             if error.kind() == CheckErrorKind::Usage || Instant::now() < deadline {
                 return error;
@@ -56,9 +57,9 @@ impl ServerCheck {
         let mut target = ResolvedTarget::resolve(address, &self.headers, &self.tls, remote).await?;
         target.is_quiet = !self.shows_stderr;
         let deadline = Instant::now() + self.budget.unwrap_or(FOREVER).min(FOREVER);
-        let probe_delay = suite.is_shipped().then_some(server_access::PROBE_DELAY);
-        let reply_timeout = self.timeout.min(FOREVER);
-        Ok(ServerAccess::new(target, self.profile, reply_timeout, deadline, probe_delay))
+        let probe_delay = suite.is_shipped().then_some(PROBE_DELAY);
+        let timing = Timing::new(self.timeout.min(FOREVER), deadline, probe_delay);
+        Ok(ServerAccess::new(target, self.profile, timing))
     }
 
     /// Starts the server if there is a command, and finds its methods.
@@ -86,7 +87,7 @@ impl ServerCheck {
                 return Err(no_reply(&fault, wire));
             }
         };
-        server_access.adapt_to(methods.took);
+        server_access.timing.adapt_to(methods.took);
         if !methods.has_method {
             on_event(RunEvent::Note(
                 "no known method returns a result; name one with --method to run more cases",

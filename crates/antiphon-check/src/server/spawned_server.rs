@@ -54,7 +54,7 @@ impl SpawnedServer {
             (self.group, self.child) = spawn(&self.command)?;
             let Err(failure) = self.wait_until_up(server_access).await else { return Ok(()) };
             let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
-            if !has_ended || Instant::now() >= deadline.min(server_access.deadline) {
+            if !has_ended || Instant::now() >= deadline.min(server_access.timing.deadline) {
                 return Err(failure);
             }
             sleep(PAUSE).await;
@@ -68,7 +68,7 @@ impl SpawnedServer {
     }
 
     async fn wait_until_up(&mut self, server_access: &ServerAccess) -> Result<(), CheckError> {
-        let deadline = server_access.deadline.min(Instant::now() + START);
+        let deadline = server_access.timing.deadline.min(Instant::now() + START);
         loop {
             let connected = server_access.connect(true).await;
             let command = self.command.join(" ");
@@ -93,7 +93,7 @@ impl SpawnedServer {
 /// Reports whether a process already listens there, with any protocol.
 async fn is_taken(server_access: &ServerAccess) -> bool {
     matches!(
-        timeout(server_access.reply_timeout(), RawSocket::open(&server_access.target)).await,
+        timeout(server_access.timing.reply_timeout(), RawSocket::open(&server_access.target)).await,
         Ok(Ok(_))
     )
 }

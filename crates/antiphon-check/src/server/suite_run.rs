@@ -14,7 +14,6 @@ use super::spawned_server::SpawnedServer;
 use super::stray_message;
 use crate::raw::TargetLocation;
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind, Finding};
-use crate::transcript::json::Json;
 use crate::transcript::{CaseStep, TranscriptCase, WireKind};
 
 /// The time for a server to crash after a wrong reply.
@@ -90,11 +89,10 @@ impl SuiteRun {
         let mut all = Vec::with_capacity(cases.len());
         for (index, case) in cases.iter().enumerate() {
             on_case(index, case);
-            let obstacle = self.obstacle(case);
-            let mut found = match obstacle {
+            let mut found = match self.obstacle(case) {
                 Some(reason) => result_of(case, CaseStatus::NotRun, Some(reason)),
                 None => {
-                    self.server_access.attacks(case.facts.is_hostile);
+                    self.server_access.timing.attacks(case.facts.is_hostile);
                     self.case(cases, index, &mut all).await
                 }
             };
@@ -114,42 +112,15 @@ impl SuiteRun {
 
     /// Returns the reason why this case cannot be run.
     fn obstacle(&mut self, case: &TranscriptCase) -> Option<String> {
-        let (facts, profile) = (&case.facts, self.server_access.profile);
-        if !facts.fits(self.wire) {
-            return Some(match &facts.only[..] {
-                [] => "cannot be expressed over this transport".to_owned(),
-                only => {
-                    let names: Vec<String> = only.iter().map(ToString::to_string).collect();
-                    format!("applies only to {}", names.join(", "))
-                }
-            });
-        }
-        if !facts.profiles.is_empty() && !facts.profiles.contains(&profile) {
-            let names: Vec<String> = facts.profiles.iter().map(ToString::to_string).collect();
-            return Some(format!("applies only to --profile {}", names.join(" and ")));
-        }
-        if facts.unless.contains(&profile) {
-            return Some(format!("the profile {profile} deviates here on purpose"));
-        }
-        if facts.is_hostile && !self.is_hostile {
-            return Some("is an attack; --hostile runs it".to_owned());
-        }
-        if self.wire == WireKind::Values && !case.steps.iter().all(is_value) {
-            return Some("the framing `values` cannot carry invalid JSON".to_owned());
-        }
-        let crowds = |step: &CaseStep| matches!(step, CaseStep::Connect(_));
-        if self.is_child() && case.steps.iter().any(crowds) {
-            return Some("requires a server that accepts many connections".to_owned());
-        }
-        if let Some(lacking) = self.methods.lacks(case) {
-            return Some(format!("requires {lacking}"));
+        if let Some(reason) = self.inapplicable_reason(case) {
+            return Some(reason);
         }
         if self.is_time_up() { Some(TIME_UP.to_owned()) } else { self.stop_reason.clone() }
     }
 
     /// Reports whether the time is up.
     fn is_time_up(&mut self) -> bool {
-        let is_time_up = Instant::now() >= self.server_access.deadline;
+        let is_time_up = Instant::now() >= self.server_access.timing.deadline;
         self.is_late |= is_time_up;
         is_time_up
     }
@@ -280,7 +251,7 @@ impl SuiteRun {
         let connection = match connection {
             Ok(connection) => connection,
             Err(fault) => {
-                self.was_time_up = Instant::now() >= self.server_access.deadline;
+                self.was_time_up = Instant::now() >= self.server_access.timing.deadline;
                 let finding = Finding::new(FailureKind::Closed, format!("no connection: {fault}"));
                 return self.conclude(case, finding, Vec::new()).await;
             }
@@ -315,7 +286,7 @@ impl SuiteRun {
         let left_behind = std::mem::take(&mut case_run.left_behind);
         let in_doubt = std::mem::take(&mut case_run.in_doubt);
         drop(case_run);
-        self.was_time_up = Instant::now() >= self.server_access.deadline;
+        self.was_time_up = Instant::now() >= self.server_access.timing.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
                 if !case.is_raw() || self.is_child() {
@@ -413,15 +384,4 @@ fn begins_with_a_handshake(case: &TranscriptCase) -> bool {
 /// Reports whether the case expects no reply.
 fn is_quiet(case: &TranscriptCase) -> bool {
     case.steps.iter().any(|step| matches!(step, CaseStep::Nothing))
-}
-
-/// Reports whether the values framing can carry the step.
-fn is_value(step: &CaseStep) -> bool {
-    match step {
-        CaseStep::Send(text) => {
-            String::from_utf8(text.bytes()).is_ok_and(|text| Json::parse(&text).is_ok())
-        }
-        CaseStep::Raw(_) => false,
-        _ => true,
-    }
 }

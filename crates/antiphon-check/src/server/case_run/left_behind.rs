@@ -51,11 +51,14 @@ impl CaseRun<'_> {
         !self.server_access.is_http() && self.earlier.iter().any(|case| can_answer(message, case))
     }
 
-    /// Reports whether one of the expected messages arrives before the reply to a probe that is sent now. That message
-    /// becomes the next one.
+    /// Reports whether one of the expected messages arrives before the reply to a probe that is sent now. The messages
+    /// up to it are read ahead, so the case compares each message in between too.
     async fn right_reply_follows(&mut self, expected: &[&Pattern]) -> bool {
+        if self.read_ahead.iter().any(|message| self.is_expected(message, expected)) {
+            return true;
+        }
         let (call, id) = self.server_access.probe(self.methods);
-        let reply_timeout = self.server_access.reply_timeout();
+        let reply_timeout = self.server_access.timing.reply_timeout();
         let follows = async {
             self.connection.send(call.as_bytes()).await;
             for _ in 0..MAX_UNSOLICITED {
@@ -71,19 +74,29 @@ impl CaseRun<'_> {
                     continue;
                 }
                 self.record_received(&message);
-                if expected.iter().any(|pattern| self.is_matched(pattern, &message)) {
-                    self.next_message = Some(message);
+                if self.is_expected(&message, expected) {
+                    self.read_ahead.push_back(message);
                     return true;
                 }
-                self.server_access.refuse(self.connection, &message).await;
+                if self.is_unsolicited(&message, expected.iter().copied()) {
+                    self.server_access.refuse(self.connection, &message).await;
+                    continue;
+                }
+                if self.read_ahead.len() == MAX_STRAYS || message.len() > MAX_STRAY_BYTES {
+                    return false;
+                }
+                self.read_ahead.push_back(message);
             }
             false
         };
         timeout(reply_timeout, follows).await.unwrap_or(false)
     }
 
-    fn is_matched(&self, pattern: &Pattern, message: &[u8]) -> bool {
+    fn is_expected(&self, message: &[u8], expected: &[&Pattern]) -> bool {
         let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
-        pattern.matches(&self.normalized(message), order, &mut self.bindings.clone()).is_ok()
+        let message = &*self.normalized(message);
+        expected
+            .iter()
+            .any(|pattern| pattern.matches(message, order, &mut self.bindings.clone()).is_ok())
     }
 }

@@ -59,8 +59,8 @@ pub(super) struct CaseRun<'a> {
     early_probe: Option<String>,
     /// The cases that used the connection before.
     earlier: Vec<&'a TranscriptCase>,
-    /// A message that was read ahead.
-    next_message: Option<Vec<u8>>,
+    /// Messages that were read ahead. They are the next ones.
+    read_ahead: VecDeque<Vec<u8>>,
     /// Messages that only an earlier case can have caused.
     pub(super) left_behind: Vec<Vec<u8>>,
     /// Messages beside the expected ones, caused by an earlier case or by this one.
@@ -91,7 +91,7 @@ impl<'a> CaseRun<'a> {
             dialogue: Vec::new(),
             early_probe: None,
             earlier,
-            next_message: None,
+            read_ahead: VecDeque::new(),
             left_behind: Vec::new(),
             in_doubt: Vec::new(),
             is_closed: false,
@@ -137,8 +137,8 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let sent =
-                    timeout(self.server_access.reply_timeout(), self.connection.line(&bytes)).await;
+                let reply_timeout = self.server_access.timing.reply_timeout();
+                let sent = timeout(reply_timeout, self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -147,11 +147,8 @@ impl<'a> CaseRun<'a> {
                     "frame {first:#04x} {}",
                     shortened(&payload)
                 )));
-                let sent = timeout(
-                    self.server_access.reply_timeout(),
-                    self.connection.frame(*first, &payload),
-                )
-                .await;
+                let reply_timeout = self.server_access.timing.reply_timeout();
+                let sent = timeout(reply_timeout, self.connection.frame(*first, &payload)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Response(expected) => match self.response(expected).await {
@@ -196,7 +193,13 @@ impl<'a> CaseRun<'a> {
             self.posted = Some(response);
             return Ok(());
         }
-        let sent = timeout(self.server_access.reply_timeout(), self.connection.send(message)).await;
+        self.transmit(message).await
+    }
+
+    /// Sends a message. Fails if the server does not read it.
+    async fn transmit(&mut self, message: &[u8]) -> Result<(), Finding> {
+        let reply_timeout = self.server_access.timing.reply_timeout();
+        let sent = timeout(reply_timeout, self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 

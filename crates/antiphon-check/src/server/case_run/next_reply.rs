@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::reply_wait::{ReplyWait, WaitEnd};
-use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood, unread};
+use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood};
 use crate::result::{FailureKind, Finding, shortened};
 use crate::server::connection::ServerEvent;
 use crate::server::server_access::{answer_to, is_ours};
@@ -21,12 +21,12 @@ impl CaseRun<'_> {
                 .pop_front()
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
-        if let Some(message) = self.next_message.take() {
+        if let Some(message) = self.read_ahead.pop_front() {
             return Ok(message);
         }
         let begun = Instant::now();
         let mut wait =
-            ReplyWait::new(begun, self.server_access.reply_timeout(), self.probe_delays());
+            ReplyWait::new(begun, self.server_access.timing.reply_timeout(), self.probe_delays());
         let mut skipped = 0;
         loop {
             match timeout_at(wait.deadline(), self.connection.next()).await {
@@ -41,7 +41,7 @@ impl CaseRun<'_> {
                     self.record_received(&message);
                     if !self.is_unsolicited(&message, wanted) {
                         if wait.is_overtaken() {
-                            self.server_access.record_overtaken(begun.elapsed());
+                            self.server_access.timing.record_overtaken(begun.elapsed());
                         }
                         return Ok(message);
                     }
@@ -64,19 +64,19 @@ impl CaseRun<'_> {
     /// timeout: `None`.
     fn probe_delays(&self) -> Option<(Duration, Duration)> {
         let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.server_access.is_http();
-        self.server_access.probe_delays().filter(|_| is_plain)
+        self.server_access.timing.probe_delays().filter(|_| is_plain)
     }
 
     pub(super) fn silence(&self, begun: Instant) -> Finding {
         let time = begun.elapsed().as_secs_f64();
         if self.early_probe.is_none() && self.probe_delays().is_some() {
-            self.server_access.record_drop();
+            self.server_access.timing.record_drop();
             return Finding::new(
                 FailureKind::Silent,
                 "no reply arrived, though a later call got one",
             );
         }
-        self.server_access.record_hang();
+        self.server_access.timing.record_hang();
         let next = if self.early_probe.is_some() { ", nor to the next call" } else { "" };
         Finding::new(FailureKind::Silent, format!("no reply within {time:.1}s{next}"))
     }
@@ -84,10 +84,7 @@ impl CaseRun<'_> {
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
         let (call, id) = self.server_access.probe(self.methods);
         self.early_probe = Some(id);
-        let sent =
-            timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
-                .await;
-        sent.map_err(|_| unread())
+        self.transmit(call.as_bytes()).await
     }
 
     pub(super) fn is_early_probe(&self, message: &[u8]) -> bool {
@@ -95,7 +92,11 @@ impl CaseRun<'_> {
     }
 
     /// Reports whether it is a Request or a Notification of the server that the case does not expect.
-    pub(super) fn is_unsolicited(&self, message: &[u8], wanted: &[Pattern]) -> bool {
+    pub(super) fn is_unsolicited<'p>(
+        &self,
+        message: &[u8],
+        wanted: impl IntoIterator<Item = &'p Pattern>,
+    ) -> bool {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
             return false;
@@ -105,7 +106,7 @@ impl CaseRun<'_> {
                 || pattern.is_call()
         };
         let is_answer = json.member("result").is_some() || json.member("error").is_some();
-        json.member("method").is_some() && !is_answer && !wanted.iter().any(expects)
+        json.member("method").is_some() && !is_answer && !wanted.into_iter().any(expects)
     }
 
     /// Makes an ordinary call. Its reply must be correct, and the next message.
@@ -118,12 +119,9 @@ impl CaseRun<'_> {
             let answer = self.post(call.as_bytes()).await?;
             return self.probed(&answer.body, &id);
         }
-        let sent =
-            timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
-                .await;
-        sent.map_err(|_| unread())?;
+        self.transmit(call.as_bytes()).await?;
         let begun = Instant::now();
-        let deadline = begun + self.server_access.full_timeout();
+        let deadline = begun + self.server_access.timing.full_timeout();
         for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case got no reply")
@@ -135,7 +133,7 @@ impl CaseRun<'_> {
                 ServerEvent::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
-                self.server_access.record_probe(begun.elapsed());
+                self.server_access.timing.record_probe(begun.elapsed());
                 return self.probed(&message, &id);
             }
             if is_ours(&message) {

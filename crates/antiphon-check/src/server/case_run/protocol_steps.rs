@@ -7,7 +7,8 @@ use super::{CaseRun, MAX_UNSOLICITED, ended, flood};
 use crate::raw::AddressProtocol;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::server::connection::{HttpResponse, ServerEvent};
-use crate::server::server_access::{PROBE_DELAY, is_ours};
+use crate::server::server_access::is_ours;
+use crate::server::timing::PROBE_DELAY;
 use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections};
 
 impl CaseRun<'_> {
@@ -26,7 +27,7 @@ impl CaseRun<'_> {
 
     /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
-        let (begun, reply_timeout) = (Instant::now(), self.server_access.reply_timeout());
+        let (begun, reply_timeout) = (Instant::now(), self.server_access.timing.reply_timeout());
         let posted =
             timeout(reply_timeout, self.server_access.post(self.connection, message)).await;
         let response = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
@@ -36,7 +37,7 @@ impl CaseRun<'_> {
 
     /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
-        let deadline = begun + self.server_access.reply_timeout();
+        let deadline = begun + self.server_access.timing.reply_timeout();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {

@@ -239,3 +239,32 @@ fn a_late_response_is_the_fault_of_the_earlier_case_with_that_id() {
         assert!(reason.starts_with("after the reply to the next call"), "{reason}");
     }
 }
+
+/// Returns this text once, before the right response to `b`.
+fn once(late: &'static str) -> impl Fn() -> String + Send + Sync {
+    let was_late = AtomicBool::new(false);
+    move || {
+        let late = if was_late.swap(true, Ordering::SeqCst) { "" } else { late };
+        format!("{late}{{\"jsonrpc\":\"2.0\",\"result\":19,\"id\":1}}\n")
+    }
+}
+
+#[test]
+fn each_late_response_is_the_fault_of_its_case() {
+    let judged = checked_with(once(concat!(
+        "{\"jsonrpc\":\"2.0\",\"result\":18,\"id\":1}\n",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"log\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"result\":18,\"id\":2}\n",
+    )));
+    let verdicts = ["eleven", "first", "other", "second"].map(|name| judged.verdict(name));
+    assert_eq!(verdicts, ["passed", "failed", "failed", "passed"], "{}", judged.findings());
+}
+
+/// The first message may be late. The second one can belong to no earlier case.
+#[test]
+fn a_wrong_response_behind_a_late_one_is_the_fault_of_its_case() {
+    is_the_fault_of_the_last_case(&checked_with(once(concat!(
+        "{\"jsonrpc\":\"2.0\",\"result\":18,\"id\":1}\n",
+        "{\"jsonrpc\":\"2.0\",\"result\":19,\"id\":99}\n",
+    ))));
+}
