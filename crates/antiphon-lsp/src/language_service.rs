@@ -124,7 +124,7 @@ impl LanguageService {
     /// Panics if the router defines a method of the protocol.
     #[must_use]
     pub fn merge(mut self, router: Router) -> Self {
-        self.methods.router = self.methods.router.merge(router);
+        self.methods.router = Arc::new(Arc::unwrap_or_clone(self.methods.router).merge(router));
         self.wrapped()
     }
 
@@ -265,7 +265,8 @@ impl<S: LanguageServer> From<S> for LanguageService {
 
 impl<S: LanguageServer> From<Arc<S>> for LanguageService {
     fn from(server: Arc<S>) -> Self {
-        let methods = Methods { router: language_server::router(&server), faults: Faults::Log };
+        let router = Arc::new(language_server::router(&server));
+        let methods = Methods { router, faults: Faults::Log };
         Self {
             handler: Arc::new(methods.clone()),
             methods,

@@ -6,6 +6,7 @@
 //! the server handles `textDocument/didClose` for it, so no method sees an outdated text.
 
 use std::io::{Write as _, stderr};
+use std::sync::Arc;
 
 use antiphon::{
     BoxFuture, Context, ErrorObject, Handler, Invocation, Outcome, Params, RawJson, Router,
@@ -15,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::changed_ranges;
 use crate::generated::language_server::is_request;
 
-/// The methods of the contract and of the application.
+/// The methods of the contract and of the application. Cheap to clone: each notification of the contract takes a clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Methods {
-    pub(crate) router: Router,
+    pub(crate) router: Arc<Router>,
     pub(crate) faults: Faults,
 }
 
