@@ -10,9 +10,10 @@ use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer, Router};
 use tower_layer::Layer;
 
 use crate::editor_process;
+use crate::faults::{Faults, excerpt};
 use crate::generated::language_server;
 use crate::lifecycle::Lifecycle;
-use crate::methods::{Faults, Methods};
+use crate::methods::Methods;
 use crate::progress::Reporters;
 use crate::{Editor, LanguageServer};
 
@@ -27,9 +28,10 @@ use crate::{Editor, LanguageServer};
 /// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`. So
 /// is a message of the wrong kind, such as `initialize` as a notification, or `exit` as a request.
 ///
-/// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, the server handles
-/// `textDocument/didClose` for this document instead, so it never works with an outdated text. An error in the log names
-/// the method and the reason, as for every notification of the protocol that cannot be decoded.
+/// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, but name the document, the
+/// server handles `textDocument/didClose` for it instead, so it never works with an outdated text. A notebook is not
+/// closed. An error in the log names the method and the reason, as for every notification of the protocol that cannot be
+/// decoded.
 ///
 /// Serve it with [`Dialect::lsp`](antiphon::Dialect::lsp). Otherwise the connection knows no cancellation, and requests
 /// can overtake document changes.
@@ -164,7 +166,7 @@ impl LanguageService {
     /// Makes this the only service of the process: it shares this lifecycle, ends when the editor's process
     /// (`processId` of `initialize`) has ended, and writes faults of the editor to stderr.
     pub(crate) fn for_process(mut self, lifecycle: Arc<Lifecycle>) -> Self {
-        self.methods.faults = Faults::Stderr;
+        self.methods.faults = Faults::stderr();
         Self { lifecycle, ends_with_editor: true, ..self }.wrapped()
     }
 
@@ -173,14 +175,14 @@ impl LanguageService {
             reporters.negotiate(call.params.as_ref());
         }
         let editor = editor_process::id(call.params.as_ref()).filter(|_| self.ends_with_editor);
-        let faults = self.methods.faults;
+        let faults = self.methods.faults.clone();
         let answer = self.handler.call(call, cx);
         let mut initializing = Initializing { lifecycle: self.lifecycle.clone(), is_ok: false };
         Box::pin(async move {
             let outcome = answer.await;
             initializing.is_ok = outcome.is_ok();
             if let (true, Some(editor)) = (initializing.is_ok, editor) {
-                end_with(editor, initializing.lifecycle.clone(), faults);
+                end_with(editor, initializing.lifecycle.clone(), &faults);
             }
             outcome
         })
@@ -210,11 +212,11 @@ impl LanguageService {
 }
 
 /// Ends the server when the process of the editor ends, if the process is visible.
-fn end_with(editor: i32, lifecycle: Arc<Lifecycle>, faults: Faults) {
+fn end_with(editor: i32, lifecycle: Arc<Lifecycle>, faults: &Faults) {
     if !editor_process::is_alive(editor) {
         let effect = "so the server ends only with its connection";
         tracing::warn!(editor, "the process of the editor (`processId`) is not visible, {effect}");
-        faults.report(&format!(
+        faults.report_once(&format!(
             "the process {editor} of the editor (`processId`) is not visible here, {effect}"
         ));
         return;
@@ -322,7 +324,7 @@ impl Handler for LanguageService {
             self.handler.notify(notification, cx)
         } else {
             tracing::debug!(
-                method,
+                method = excerpt(method),
                 "notification dropped: the server is not initialized, or shut down"
             );
             Box::pin(std::future::ready(()))

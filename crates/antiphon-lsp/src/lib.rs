@@ -9,6 +9,7 @@ pub mod documents;
 mod editor;
 mod editor_process;
 pub mod error;
+mod faults;
 mod file_uri;
 mod generated;
 mod language_service;

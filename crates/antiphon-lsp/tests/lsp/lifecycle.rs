@@ -191,16 +191,30 @@ fn a_server_ends_with_its_stdin_while_a_handler_hangs() {
 }
 
 #[test]
-fn a_notification_that_cannot_be_decoded_is_reported_on_stderr() {
-    let changes = json!([{"range": null, "text": 1}]);
-    let params =
-        json!({"textDocument": {"uri": "file:///a", "version": 2}, "contentChanges": changes});
-    let change = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params});
-    let (_, _, log) = run_example("asking_server", &[initialize(None), change]);
-    let (line, rest) = log.split_once('\n').unwrap();
-    assert!(line.starts_with("cannot decode `textDocument/didChange` of the editor: "), "{log}");
-    assert!(line.ends_with("file:///a is closed until the editor opens it again"), "{log}");
-    assert_eq!(rest, "");
+fn the_first_notification_that_cannot_be_decoded_is_reported_on_stderr() {
+    let change = |uri: &str, text: Value| {
+        let changes = json!([{"range": text, "text": ""}]);
+        let params = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes});
+        json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params})
+    };
+    let report = |change: Value| {
+        let again = json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}});
+        let (_, _, log) = run_example("asking_server", &[initialize(None), change, again]);
+        let line = log.strip_suffix('\n').unwrap().to_owned();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        assert!(
+            line.starts_with("cannot decode `textDocument/didChange` of the editor: "),
+            "{line}"
+        );
+        assert!(line.ends_with(" (further faults are only logged)"), "{line}");
+        line
+    };
+    let line = report(change("file:///a", json!("a")));
+    assert!(line.contains("file:///a is closed until the editor opens it again"), "{line}");
+    // Texts of the editor are neither long nor do they reach a terminal.
+    let text = "\n\u{1b}".repeat(1 << 16);
+    let line = report(change(&text, json!(text)));
+    assert!(line.len() < 1000 && !line.contains('\u{1b}'), "{line}");
 }
 
 /// The editor runs in another container, so its process is not visible.
