@@ -3,15 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use antiphon::{
-    BoxFuture, Client, CloseReason, Connection, Context, Dialect, Endpoint, EndpointError,
-    ErrorChain, Framing, Handler, Invocation, Limits, Outcome, Peer, Server, Tap, TappedMessage,
+    Client, CloseReason, Connection, Dialect, Endpoint, EndpointError, ErrorChain, Framing,
+    Handler, Limits, Server, Tap, TappedMessage,
 };
 
-use crate::error::server_not_initialized;
 use crate::lifecycle::Lifecycle;
+use crate::single_connection::single_connection;
 use crate::{Editor, LanguageService};
 
 /// The connection between an editor and the server that it has started.
@@ -190,8 +190,10 @@ impl ChannelServer {
         make: impl FnOnce(Editor) -> S + Send + 'static,
     ) -> ExitCode {
         let lifecycle = Arc::new(Lifecycle::new());
-        let make = Mutex::new(Some(make));
-        let handler = OneEditor { make, lifecycle: lifecycle.clone() };
+        let of_service = lifecycle.clone();
+        let handler = single_connection(move |editor| {
+            LanguageService::for_peer(editor, make).for_process(of_service)
+        });
         if let Err(error) = self.run(handler, &lifecycle).await {
             eprintln!("cannot serve the editor: {}", ErrorChain(&*error));
             return ExitCode::FAILURE;
@@ -233,34 +235,6 @@ impl fmt::Debug for ChannelServer {
             .field("channel", &self.channel)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// Creates the service of the only connection of a channel.
-struct OneEditor<F> {
-    /// `None` once the service was created.
-    make: Mutex<Option<F>>,
-    lifecycle: Arc<Lifecycle>,
-}
-
-impl<F, S> Handler for OneEditor<F>
-where
-    F: FnOnce(Editor) -> S + Send + 'static,
-    S: Into<LanguageService>,
-{
-    /// Never called, because the connection has a handler of its own.
-    fn call(&self, _: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
-        Box::pin(std::future::ready(Err(server_not_initialized())))
-    }
-
-    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn for_connection(&self, editor: &Peer) -> Option<Arc<dyn Handler>> {
-        let make = self.make.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let service = LanguageService::for_peer(editor.clone(), make);
-        Some(Arc::new(service.for_process(self.lifecycle.clone())))
     }
 }
 

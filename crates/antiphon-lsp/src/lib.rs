@@ -19,6 +19,7 @@ mod progress;
 mod remote_server;
 mod routes;
 mod session;
+mod single_connection;
 
 pub use channel::{Channel, ChannelServer, InvalidChannel, limits, serve_stdio};
 pub use editor::Editor;

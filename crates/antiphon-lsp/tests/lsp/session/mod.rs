@@ -172,7 +172,7 @@ impl LanguageServer for Answer {
 async fn start_with(
     answer: Result<ServerCapabilities, ErrorObject>,
 ) -> Result<ServerSession, StartError> {
-    ServerSession::builder().in_process(move |_: Editor| Answer(answer.clone()), Silent).await
+    ServerSession::builder().in_process(move |_: Editor| Answer(answer), Silent).await
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ impl LanguageServer for Waiting {
 async fn a_dropped_call_is_cancelled() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let session = ServerSession::builder();
-    let session = session.in_process(move |_: Editor| Waiting(tell.clone()), Silent);
+    let session = session.in_process(move |_: Editor| Waiting(tell), Silent);
     let session = session.await.unwrap();
     let hover = session.server().hover(hover_at(1));
     let mut hover = hover.into_future();
