@@ -66,14 +66,6 @@ pub async fn serve_stdio<S: Into<LanguageService>>(
     Channel::Stdio.serve(make).await
 }
 
-/// Returns the limits of [`Dialect::lsp`], which are the default of a server: 256 MiB for a message and for a response,
-/// and no stall timeout, because an editor may be suspended. While a notification handler waits for the editor, up to
-/// 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at `exit` have one second to
-/// finish.
-pub fn limits() -> Limits {
-    Dialect::lsp().limits()
-}
-
 /// An argument `--pipe` or `--socket` without a valid path or port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
@@ -138,19 +130,19 @@ impl Channel {
     /// Returns a server of this channel, to set limits or a tap.
     ///
     /// ```no_run
-    /// use antiphon::{Limits, TappedMessage};
-    /// use antiphon_lsp::{Channel, LanguageServer, limits};
+    /// use antiphon::{Dialect, Limits, TappedMessage};
+    /// use antiphon_lsp::{Channel, LanguageServer};
     ///
     /// async fn serve(server: impl LanguageServer) -> std::process::ExitCode {
     ///     let tap = |message: &TappedMessage<'_>| {
     ///         eprintln!("{:?} {}", message.direction, String::from_utf8_lossy(message.bytes));
     ///     };
-    ///     let limits = Limits { in_flight: 64, ..limits() };
+    ///     let limits = Limits { in_flight: 64, ..Dialect::lsp().limits() };
     ///     Channel::Stdio.server().limits(limits).tap(tap).serve(|_| server).await
     /// }
     /// ```
     pub fn server(self) -> ChannelServer {
-        ChannelServer { channel: self, limits: limits(), tap: None }
+        ChannelServer { channel: self, limits: Dialect::lsp().limits(), tap: None }
     }
 
     /// Returns the endpoint of the editor; `None` for stdio.
@@ -172,7 +164,10 @@ pub struct ChannelServer {
 }
 
 impl ChannelServer {
-    /// Sets the limits of the connection. The default is [`limits`].
+    /// Sets the limits of the connection. The default is [`Dialect::limits`] of [`Dialect::lsp`]: 256 MiB for a message
+    /// and for a response, and no stall timeout, because an editor may be suspended. While a notification handler waits
+    /// for the editor, up to 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at
+    /// `exit` have one second to finish.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

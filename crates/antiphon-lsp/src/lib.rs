@@ -21,7 +21,7 @@ mod routes;
 mod session;
 mod single_connection;
 
-pub use channel::{Channel, ChannelServer, InvalidChannel, limits, serve_stdio};
+pub use channel::{Channel, ChannelServer, InvalidChannel, serve_stdio};
 pub use editor::Editor;
 pub use file_uri::{file_path, file_uri};
 pub use gen_lsp_types as types;

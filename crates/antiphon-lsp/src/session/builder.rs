@@ -17,7 +17,7 @@ use crate::types::{
     ClientCapabilities, ClientInfo, InitializeParams, InitializeResult, InitializedParams, LspAny,
     WorkspaceFolder,
 };
-use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri, limits};
+use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri};
 
 /// A builder for a [`ServerSession`]: the params of `initialize`, limits and timeouts.
 ///
@@ -57,7 +57,7 @@ impl Default for SessionBuilder {
                 PositionEncoding::Utf16,
                 PositionEncoding::Utf32,
             ],
-            limits: limits(),
+            limits: Dialect::lsp().limits(),
             initialize_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(5),
         }
@@ -125,7 +125,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the limits of the connection. The default is [`limits`].
+    /// Sets the limits of the connection. The default is [`Dialect::limits`] of [`Dialect::lsp`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

@@ -6,11 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::{Context, ErrorObject, Limits, RawJson};
+use antiphon::{Context, Dialect, ErrorObject, Limits, RawJson};
 use antiphon_lsp::types::{
     ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult,
 };
-use antiphon_lsp::{Editor, LanguageServer, limits};
+use antiphon_lsp::{Editor, LanguageServer};
 use serde_json::{Value, json};
 
 use crate::raw_editor::RawEditor;
@@ -88,7 +88,7 @@ async fn exit_overtakes_a_notification_that_waits_for_the_editor() {
 
 #[tokio::test]
 async fn exit_overtakes_messages_that_the_server_has_no_room_for() {
-    let limits = Limits { queued_messages: 1, ..limits() };
+    let limits = Limits { queued_messages: 1, ..Dialect::lsp().limits() };
     let make = |editor| Hanging { editor, panics: false };
     let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
     for _ in 0..5 {

@@ -18,7 +18,7 @@ use antiphon_lsp::types::{
 };
 use antiphon_lsp::{
     Editor, LanguageClient, LanguageServer, LanguageService, ServerSession, ShutdownError,
-    StartError, limits,
+    StartError,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -70,7 +70,7 @@ fn the_example_of_a_client_prints_what_the_example_of_a_server_finds() {
 async fn a_server_that_listens_is_used_and_ended() {
     let server = Server::bind("tcp+header://127.0.0.1:0").await.unwrap();
     let endpoint = server.endpoint().to_string();
-    let server = server.dialect(Dialect::lsp()).limits(limits());
+    let server = server.dialect(Dialect::lsp());
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(
         antiphon::PerConnection::new(|_: &_, _| LanguageService::new(Bare)),
