@@ -19,19 +19,20 @@ use crate::{Editor, LanguageServer};
 
 /// A [`Handler`] that serves a [`LanguageServer`] on one connection, with the lifecycle of the protocol:
 ///
-/// - Before the response to `initialize`, a request gets the error -32002, and a notification is dropped.
+/// - Before `initialize` has succeeded, a request gets the error -32002, and a notification is dropped.
 /// - A second `initialize` gets -32600. If `initialize` fails, the editor may repeat it.
 /// - After `shutdown`, every request gets -32600, and a notification is dropped.
-/// - `exit` closes the connection. It does not wait for the notifications before it. The method
-///   [`exit`](LanguageServer::exit) has one second.
+/// - `exit` closes the connection. It does not wait for the messages before it. The method
+///   [`exit`](LanguageServer::exit) and the methods that run then have one second to finish
+///   ([`Limits::shutdown_timeout`](antiphon::Limits::shutdown_timeout), but never more for `exit`).
 ///
 /// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`. So
 /// is a message of the wrong kind, such as `initialize` as a notification, or `exit` as a request.
 ///
 /// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, but name the document, the
 /// server handles `textDocument/didClose` for it instead, so it never works with an outdated text. A notebook is not
-/// closed. An error in the log names the method and the reason, as for every notification of the protocol that cannot be
-/// decoded.
+/// closed. An error in the log names the method and the reason, as for every notification of the protocol that cannot
+/// be decoded.
 ///
 /// Serve it with [`Dialect::lsp`](antiphon::Dialect::lsp). Otherwise the connection knows no cancellation, and requests
 /// can overtake document changes.
@@ -189,10 +190,14 @@ impl LanguageService {
     }
 
     fn exit(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
-        let exiting = Exiting { lifecycle: self.lifecycle.clone(), peer: cx.peer().ok().cloned() };
-        let handler = self.handler.clone();
+        let (lifecycle, handler) = (self.lifecycle.clone(), self.handler.clone());
         Box::pin(async move {
-            let _exiting = exiting;
+            // First, so that the method has the same second as the handlers that run, and even if it panics.
+            lifecycle.end();
+            if let Some(peer) = cx.peer().ok().cloned() {
+                // In a task, because the connection closes only after this notification is handled.
+                tokio::spawn(async move { peer.close().await });
+            }
             let handled = handler.notify(notification, cx);
             if tokio::time::timeout(EXIT_TIMEOUT, handled).await.is_err() {
                 tracing::warn!("the handler of `exit` has not finished within {EXIT_TIMEOUT:?}");
@@ -239,23 +244,6 @@ struct Initializing {
 impl Drop for Initializing {
     fn drop(&mut self) {
         self.lifecycle.initialized(self.is_ok);
-    }
-}
-
-/// A guard that ends the server even if the method `exit` panics.
-struct Exiting {
-    lifecycle: Arc<Lifecycle>,
-    peer: Option<Peer>,
-}
-
-impl Drop for Exiting {
-    fn drop(&mut self) {
-        self.lifecycle.end();
-        if let (Some(peer), Ok(runtime)) = (self.peer.take(), tokio::runtime::Handle::try_current())
-        {
-            // In a task, because the connection closes only after this notification is handled.
-            runtime.spawn(async move { peer.close().await });
-        }
     }
 }
 

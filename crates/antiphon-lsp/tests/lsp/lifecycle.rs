@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use antiphon::{Context, Dialect, ErrorObject, Limits, RawJson};
 use antiphon_lsp::types::{
-    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult,
+    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult, MessageType,
 };
 use antiphon_lsp::{Editor, LanguageServer};
 use serde_json::{Value, json};
@@ -84,6 +84,47 @@ async fn exit_overtakes_a_notification_that_waits_for_the_editor() {
         // The connection closes although the editor never answers.
         editor.closed().await;
     }
+}
+
+/// The time to finish of `exit` and of the other handlers does not add up.
+#[tokio::test(start_paused = true)]
+async fn a_server_with_hanging_handlers_ends_one_second_after_exit() {
+    let client = connect(|editor| Hanging { editor, panics: false });
+    client.call::<RawJson>("initialize", json!({"capabilities": {}})).await.unwrap();
+    client.notify("textDocument/didOpen", opened("hang")).await.unwrap();
+    let started = tokio::time::Instant::now();
+    client.notify("exit", ()).await.unwrap();
+    client.peer().unwrap().closed().await;
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_millis(1100), "{elapsed:?}");
+}
+
+/// A server whose `exit` calls the editor.
+struct Leaving(Editor);
+
+impl LanguageServer for Leaving {
+    async fn initialize(
+        &self,
+        _: InitializeParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorObject> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn exit(&self, _: Context) {
+        self.0.configuration(ConfigurationParams { items: vec![] }).await.unwrap();
+        self.0.log(MessageType::Info, "bye").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn exit_can_still_call_the_editor() {
+    let mut editor = RawEditor::start(json!({}), Leaving).await;
+    editor.notify("exit", json!(null)).await;
+    let question = editor.expect("workspace/configuration").await;
+    editor.answer(&question, json!([])).await;
+    assert_eq!(editor.expect("window/logMessage").await["params"]["message"], "bye");
+    editor.closed().await;
 }
 
 #[tokio::test]
