@@ -2,9 +2,9 @@
 //!
 //! A message of the wrong kind reaches no method: a request gets -32601, and a notification is dropped.
 //!
-//! Invariant: a notification of the protocol that cannot be decoded is reported. If it would have changed a text document
-//! with a readable URI, the server handles `textDocument/didClose` for it, so no method sees an outdated text. A notebook
-//! is not closed, because its cells are not known here.
+//! Invariant: a notification of the protocol that cannot be decoded is reported. If it would have changed a text
+//! document with a readable URI, the server handles `textDocument/didClose` for it, so no method sees an outdated text.
+//! A notebook is not closed, because its cells are not known here.
 
 use std::sync::Arc;
 

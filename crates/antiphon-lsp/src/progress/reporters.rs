@@ -1,8 +1,8 @@
 //! The running progress of one connection: which tokens are valid, and which reporter does a cancellation reach?
 //!
-//! Invariant: the token of a request is valid until its response, or, if several running requests have this token, until
-//! the last response. A reporter that is created or used later sends nothing. A cancellation with an unknown token is
-//! ignored.
+//! Invariant: the token of a request is valid until its response, or, if several running requests have this token,
+//! until the last response. A reporter that is created or used later sends nothing. A cancellation with an unknown
+//! token is ignored.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ pub(crate) struct Reporters {
 struct Running {
     /// The tokens of running requests, and the number of requests with each token.
     tokens: HashMap<ProgressToken, usize>,
-    /// One entry per [`WorkDoneProgress`](super::WorkDoneProgress) or [`PartialResults`](super::PartialResults). The key
-    /// is a number, because an editor may use one token for two requests.
+    /// One entry per [`WorkDoneProgress`](super::WorkDoneProgress) or [`PartialResults`](super::PartialResults). The
+    /// key is a number, because an editor may use one token for two requests.
     reporters: HashMap<u64, Reporter>,
     last: u64,
 }
