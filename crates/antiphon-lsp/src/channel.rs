@@ -3,15 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use antiphon::{
-    BoxFuture, Client, CloseReason, Connection, Context, Dialect, Endpoint, EndpointError,
-    ErrorChain, Framing, Handler, Invocation, Limits, Outcome, Peer, Server, Tap, TappedMessage,
+    Client, CloseReason, Connection, Dialect, Endpoint, EndpointError, ErrorChain, Framing,
+    Handler, Limits, Server, Tap, TappedMessage,
 };
 
-use crate::error::server_not_initialized;
 use crate::lifecycle::Lifecycle;
+use crate::single_connection::single_connection;
 use crate::{Editor, LanguageService};
 
 /// The connection between an editor and the server that it has started.
@@ -58,20 +58,12 @@ pub enum Channel {
 /// first, and 1 otherwise. The protocol uses stdout, so write logs to stderr.
 ///
 /// A process that is not visible, because the editor runs in another container or on another machine, is not watched.
-/// Such a process, and a notification that cannot be decoded, are reported in the log. If the program has no `tracing`
-/// subscriber, they are written to stderr.
+/// Such a process, and every notification that cannot be decoded, are reported in the log. If the program has no
+/// `tracing` subscriber, such a process and the first such notification are written to stderr.
 pub async fn serve_stdio<S: Into<LanguageService>>(
     make: impl FnOnce(Editor) -> S + Send + 'static,
 ) -> ExitCode {
     Channel::Stdio.serve(make).await
-}
-
-/// Returns the limits of [`Dialect::lsp`], which are the default of a server: 256 MiB for a message and for a response,
-/// and no stall timeout, because an editor may be suspended. While a notification handler waits for the editor, up to
-/// 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at `exit` have one second to
-/// finish.
-pub fn limits() -> Limits {
-    Dialect::lsp().limits()
 }
 
 /// An argument `--pipe` or `--socket` without a valid path or port.
@@ -138,19 +130,19 @@ impl Channel {
     /// Returns a server of this channel, to set limits or a tap.
     ///
     /// ```no_run
-    /// use antiphon::{Limits, TappedMessage};
-    /// use antiphon_lsp::{Channel, LanguageServer, limits};
+    /// use antiphon::{Dialect, Limits, TappedMessage};
+    /// use antiphon_lsp::{Channel, LanguageServer};
     ///
     /// async fn serve(server: impl LanguageServer) -> std::process::ExitCode {
     ///     let tap = |message: &TappedMessage<'_>| {
     ///         eprintln!("{:?} {}", message.direction, String::from_utf8_lossy(message.bytes));
     ///     };
-    ///     let limits = Limits { in_flight: 64, ..limits() };
+    ///     let limits = Limits { in_flight: 64, ..Dialect::lsp().limits() };
     ///     Channel::Stdio.server().limits(limits).tap(tap).serve(|_| server).await
     /// }
     /// ```
     pub fn server(self) -> ChannelServer {
-        ChannelServer { channel: self, limits: limits(), tap: None }
+        ChannelServer { channel: self, limits: Dialect::lsp().limits(), tap: None }
     }
 
     /// Returns the endpoint of the editor; `None` for stdio.
@@ -172,7 +164,10 @@ pub struct ChannelServer {
 }
 
 impl ChannelServer {
-    /// Sets the limits of the connection. The default is [`limits`].
+    /// Sets the limits of the connection. The default is [`Dialect::limits`] of [`Dialect::lsp`]: 256 MiB for a message
+    /// and for a response, and no stall timeout, because an editor may be suspended. While a notification handler waits
+    /// for the editor, up to 16,384 messages with a total of 256 MiB can queue behind it. Handlers that still run at
+    /// `exit` have one second to finish.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -190,8 +185,10 @@ impl ChannelServer {
         make: impl FnOnce(Editor) -> S + Send + 'static,
     ) -> ExitCode {
         let lifecycle = Arc::new(Lifecycle::new());
-        let make = Mutex::new(Some(make));
-        let handler = OneEditor { make, lifecycle: lifecycle.clone() };
+        let of_service = lifecycle.clone();
+        let handler = single_connection(move |editor| {
+            LanguageService::for_peer(editor, make).for_process(of_service)
+        });
         if let Err(error) = self.run(handler, &lifecycle).await {
             eprintln!("cannot serve the editor: {}", ErrorChain(&*error));
             return ExitCode::FAILURE;
@@ -233,34 +230,6 @@ impl fmt::Debug for ChannelServer {
             .field("channel", &self.channel)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// Creates the service of the only connection of a channel.
-struct OneEditor<F> {
-    /// `None` once the service was created.
-    make: Mutex<Option<F>>,
-    lifecycle: Arc<Lifecycle>,
-}
-
-impl<F, S> Handler for OneEditor<F>
-where
-    F: FnOnce(Editor) -> S + Send + 'static,
-    S: Into<LanguageService>,
-{
-    /// Never called, because the connection has a handler of its own.
-    fn call(&self, _: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
-        Box::pin(std::future::ready(Err(server_not_initialized())))
-    }
-
-    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn for_connection(&self, editor: &Peer) -> Option<Arc<dyn Handler>> {
-        let make = self.make.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let service = LanguageService::for_peer(editor.clone(), make);
-        Some(Arc::new(service.for_process(self.lifecycle.clone())))
     }
 }
 

@@ -10,26 +10,29 @@ use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer, Router};
 use tower_layer::Layer;
 
 use crate::editor_process;
+use crate::faults::{Faults, excerpt};
 use crate::generated::language_server;
 use crate::lifecycle::Lifecycle;
-use crate::methods::{Faults, Methods};
+use crate::methods::Methods;
 use crate::progress::Reporters;
 use crate::{Editor, LanguageServer};
 
 /// A [`Handler`] that serves a [`LanguageServer`] on one connection, with the lifecycle of the protocol:
 ///
-/// - Before the response to `initialize`, a request gets the error -32002, and a notification is dropped.
+/// - Before `initialize` has succeeded, a request gets the error -32002, and a notification is dropped.
 /// - A second `initialize` gets -32600. If `initialize` fails, the editor may repeat it.
 /// - After `shutdown`, every request gets -32600, and a notification is dropped.
-/// - `exit` closes the connection. It does not wait for the notifications before it. The method
-///   [`exit`](LanguageServer::exit) has one second.
+/// - `exit` closes the connection. It does not wait for the messages before it. The method
+///   [`exit`](LanguageServer::exit) and the methods that run then have one second to finish
+///   ([`Limits::shutdown_timeout`](antiphon::Limits::shutdown_timeout), but never more for `exit`).
 ///
 /// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`. So
 /// is a message of the wrong kind, such as `initialize` as a notification, or `exit` as a request.
 ///
-/// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, the server handles
-/// `textDocument/didClose` for this document instead, so it never works with an outdated text. An error in the log names
-/// the method and the reason, as for every notification of the protocol that cannot be decoded.
+/// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, but name the document, the
+/// server handles `textDocument/didClose` for it instead, so it never works with an outdated text. A notebook is not
+/// closed. An error in the log names the method and the reason, as for every notification of the protocol that cannot
+/// be decoded.
 ///
 /// Serve it with [`Dialect::lsp`](antiphon::Dialect::lsp). Otherwise the connection knows no cancellation, and requests
 /// can overtake document changes.
@@ -124,7 +127,7 @@ impl LanguageService {
     /// Panics if the router defines a method of the protocol.
     #[must_use]
     pub fn merge(mut self, router: Router) -> Self {
-        self.methods.router = self.methods.router.merge(router);
+        self.methods.router = Arc::new(Arc::unwrap_or_clone(self.methods.router).merge(router));
         self.wrapped()
     }
 
@@ -164,7 +167,7 @@ impl LanguageService {
     /// Makes this the only service of the process: it shares this lifecycle, ends when the editor's process
     /// (`processId` of `initialize`) has ended, and writes faults of the editor to stderr.
     pub(crate) fn for_process(mut self, lifecycle: Arc<Lifecycle>) -> Self {
-        self.methods.faults = Faults::Stderr;
+        self.methods.faults = Faults::stderr();
         Self { lifecycle, ends_with_editor: true, ..self }.wrapped()
     }
 
@@ -173,24 +176,28 @@ impl LanguageService {
             reporters.negotiate(call.params.as_ref());
         }
         let editor = editor_process::id(call.params.as_ref()).filter(|_| self.ends_with_editor);
-        let faults = self.methods.faults;
+        let faults = self.methods.faults.clone();
         let answer = self.handler.call(call, cx);
         let mut initializing = Initializing { lifecycle: self.lifecycle.clone(), is_ok: false };
         Box::pin(async move {
             let outcome = answer.await;
             initializing.is_ok = outcome.is_ok();
             if let (true, Some(editor)) = (initializing.is_ok, editor) {
-                end_with(editor, initializing.lifecycle.clone(), faults);
+                end_with(editor, initializing.lifecycle.clone(), &faults);
             }
             outcome
         })
     }
 
     fn exit(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
-        let exiting = Exiting { lifecycle: self.lifecycle.clone(), peer: cx.peer().ok().cloned() };
-        let handler = self.handler.clone();
+        let (lifecycle, handler) = (self.lifecycle.clone(), self.handler.clone());
         Box::pin(async move {
-            let _exiting = exiting;
+            // First, so that the method has the same second as the handlers that run, and even if it panics.
+            lifecycle.end();
+            if let Some(peer) = cx.peer().ok().cloned() {
+                // In a task, because the connection closes only after this notification is handled.
+                tokio::spawn(async move { peer.close().await });
+            }
             let handled = handler.notify(notification, cx);
             if tokio::time::timeout(EXIT_TIMEOUT, handled).await.is_err() {
                 tracing::warn!("the handler of `exit` has not finished within {EXIT_TIMEOUT:?}");
@@ -210,11 +217,11 @@ impl LanguageService {
 }
 
 /// Ends the server when the process of the editor ends, if the process is visible.
-fn end_with(editor: i32, lifecycle: Arc<Lifecycle>, faults: Faults) {
+fn end_with(editor: i32, lifecycle: Arc<Lifecycle>, faults: &Faults) {
     if !editor_process::is_alive(editor) {
         let effect = "so the server ends only with its connection";
         tracing::warn!(editor, "the process of the editor (`processId`) is not visible, {effect}");
-        faults.report(&format!(
+        faults.report_once(&format!(
             "the process {editor} of the editor (`processId`) is not visible here, {effect}"
         ));
         return;
@@ -240,23 +247,6 @@ impl Drop for Initializing {
     }
 }
 
-/// A guard that ends the server even if the method `exit` panics.
-struct Exiting {
-    lifecycle: Arc<Lifecycle>,
-    peer: Option<Peer>,
-}
-
-impl Drop for Exiting {
-    fn drop(&mut self) {
-        self.lifecycle.end();
-        if let (Some(peer), Ok(runtime)) = (self.peer.take(), tokio::runtime::Handle::try_current())
-        {
-            // In a task, because the connection closes only after this notification is handled.
-            runtime.spawn(async move { peer.close().await });
-        }
-    }
-}
-
 impl<S: LanguageServer> From<S> for LanguageService {
     fn from(server: S) -> Self {
         Self::new(server)
@@ -265,7 +255,8 @@ impl<S: LanguageServer> From<S> for LanguageService {
 
 impl<S: LanguageServer> From<Arc<S>> for LanguageService {
     fn from(server: Arc<S>) -> Self {
-        let methods = Methods { router: language_server::router(&server), faults: Faults::Log };
+        let router = Arc::new(language_server::router(&server));
+        let methods = Methods { router, faults: Faults::Log };
         Self {
             handler: Arc::new(methods.clone()),
             methods,
@@ -321,7 +312,7 @@ impl Handler for LanguageService {
             self.handler.notify(notification, cx)
         } else {
             tracing::debug!(
-                method,
+                method = excerpt(method),
                 "notification dropped: the server is not initialized, or shut down"
             );
             Box::pin(std::future::ready(()))

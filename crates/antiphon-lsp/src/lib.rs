@@ -9,6 +9,7 @@ pub mod documents;
 mod editor;
 mod editor_process;
 pub mod error;
+mod faults;
 mod file_uri;
 mod generated;
 mod language_service;
@@ -18,8 +19,9 @@ mod progress;
 mod remote_server;
 mod routes;
 mod session;
+mod single_connection;
 
-pub use channel::{Channel, ChannelServer, InvalidChannel, limits, serve_stdio};
+pub use channel::{Channel, ChannelServer, InvalidChannel, serve_stdio};
 pub use editor::Editor;
 pub use file_uri::{file_path, file_uri};
 pub use gen_lsp_types as types;

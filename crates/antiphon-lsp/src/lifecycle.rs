@@ -3,7 +3,8 @@
 //! This module handles only the methods of the lifecycle. It never touches the connection: it reports when the server
 //! must end, and with which status.
 //!
-//! Invariant: a message changes the phase before any later message is handled.
+//! Invariant: a message changes the phase before any later message is handled. `exit` is handled on arrival, before the
+//! messages in the queue, and changes no phase: a `shutdown` in the queue is still handled.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

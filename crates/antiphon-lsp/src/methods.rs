@@ -2,10 +2,11 @@
 //!
 //! A message of the wrong kind reaches no method: a request gets -32601, and a notification is dropped.
 //!
-//! Invariant: a notification of the protocol that cannot be decoded is reported. If it would have changed a document,
-//! the server handles `textDocument/didClose` for it, so no method sees an outdated text.
+//! Invariant: a notification of the protocol that cannot be decoded is reported. If it would have changed a text
+//! document with a readable URI, the server handles `textDocument/didClose` for it, so no method sees an outdated text.
+//! A notebook is not closed, because its cells are not known here.
 
-use std::io::{Write as _, stderr};
+use std::sync::Arc;
 
 use antiphon::{
     BoxFuture, Context, ErrorObject, Handler, Invocation, Outcome, Params, RawJson, Router,
@@ -13,31 +14,14 @@ use antiphon::{
 use serde::{Deserialize, Serialize};
 
 use crate::changed_ranges;
+use crate::faults::{Faults, excerpt};
 use crate::generated::language_server::is_request;
 
-/// The methods of the contract and of the application.
+/// The methods of the contract and of the application. Cheap to clone: each notification of the contract takes a clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Methods {
-    pub(crate) router: Router,
+    pub(crate) router: Arc<Router>,
     pub(crate) faults: Faults,
-}
-
-/// Where faults of the editor are reported, in addition to the log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Faults {
-    Log,
-    /// Stderr, if the process has no subscriber for the log.
-    Stderr,
-}
-
-impl Faults {
-    /// Writes a fault as one line to stderr, if nothing else shows it.
-    pub(crate) fn report(self, fault: &str) {
-        if matches!(self, Self::Stderr) && !tracing::dispatcher::has_been_set() {
-            // An editor that does not read stderr, or has closed it, is no reason to end.
-            let _ = writeln!(stderr(), "{fault}");
-        }
-    }
 }
 
 impl Methods {
@@ -69,11 +53,13 @@ impl Methods {
         let is_change = ["textDocument/didOpen", "textDocument/didChange"].contains(&method);
         let document = params.filter(|_| is_change).and_then(document_of);
         let effect = match &document {
-            Some(uri) => format!("; {uri} is closed until the editor opens it again"),
+            Some(uri) => format!("; {} is closed until the editor opens it again", excerpt(uri)),
             None => String::new(),
         };
+        let reason = excerpt(reason);
         tracing::error!(method, reason, "a notification of the editor cannot be decoded{effect}");
-        self.faults.report(&format!("cannot decode `{method}` of the editor: {reason}{effect}"));
+        let fault = format!("cannot decode `{method}` of the editor: {reason}{effect}");
+        self.faults.report_message(&fault);
         match document.and_then(close) {
             Some(params) => {
                 let closed = Invocation::new("textDocument/didClose", Some(params));

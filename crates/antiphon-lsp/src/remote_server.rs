@@ -31,15 +31,12 @@ use crate::types::{Notification, Request};
 #[derive(Clone, Debug)]
 pub struct RemoteServer {
     client: Client,
-    /// The other end, if the handle does not own the connection.
-    peer: Option<Peer>,
 }
 
 impl RemoteServer {
-    /// Creates the handle of the server at the other end of a connection. For the [`Peer`] of a handler, use `from`:
-    /// a client made from a peer cannot receive [partial results](Self::partial_results).
+    /// Creates the handle of the server at the other end of a connection.
     pub fn new(client: Client) -> Self {
-        Self { client, peer: None }
+        Self { client }
     }
 
     /// Returns the connection to the server, for methods that are not part of the protocol.
@@ -59,7 +56,7 @@ impl RemoteServer {
 
     /// Returns the server as a peer; `None` if the server cannot send notifications to this client, as over HTTP.
     pub(crate) fn peer(&self) -> Option<Peer> {
-        self.peer.clone().or_else(|| self.client.peer())
+        self.client.peer()
     }
 
     pub(crate) fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
@@ -78,13 +75,13 @@ impl RemoteServer {
 /// Does not keep the connection open.
 impl From<Peer> for RemoteServer {
     fn from(peer: Peer) -> Self {
-        Self { client: Client::from(&peer), peer: Some(peer) }
+        Self::new(Client::from(peer))
     }
 }
 
 /// Does not keep the connection open.
 impl From<&Peer> for RemoteServer {
     fn from(peer: &Peer) -> Self {
-        Self::from(peer.clone())
+        Self::new(Client::from(peer))
     }
 }

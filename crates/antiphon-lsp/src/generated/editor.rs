@@ -115,7 +115,8 @@ impl Editor {
         self.call("workspace/semanticTokens/refresh", ())
     }
 
-    /// Calls [`workspace/textDocumentContent/refresh`](crate::types::TextDocumentContentRefreshRequest). Since LSP 3.18.
+    /// Calls [`workspace/textDocumentContent/refresh`](crate::types::TextDocumentContentRefreshRequest).
+    /// Since LSP 3.18.
     pub fn text_document_content_refresh(
         &self,
         params: TextDocumentContentRefreshParams,

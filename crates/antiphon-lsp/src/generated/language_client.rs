@@ -171,7 +171,8 @@ pub trait LanguageClient: Send + Sync + 'static {
         unsupported((), cx)
     }
 
-    /// Answers [`workspace/textDocumentContent/refresh`](crate::types::TextDocumentContentRefreshRequest). Since LSP 3.18.
+    /// Answers [`workspace/textDocumentContent/refresh`](crate::types::TextDocumentContentRefreshRequest).
+    /// Since LSP 3.18.
     fn text_document_content_refresh(
         &self,
         params: TextDocumentContentRefreshParams,

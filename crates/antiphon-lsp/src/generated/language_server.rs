@@ -63,6 +63,9 @@ pub trait LanguageServer: Send + Sync + 'static {
     }
 
     /// Handles [`exit`](crate::types::ExitNotification).
+    ///
+    /// It starts on arrival, beside the methods of earlier messages, and has one second to finish. Then the connection
+    /// closes. `exit` ends the server even if this method is not implemented.
     fn exit(&self, cx: Context) -> impl Future<Output = ()> + Send {
         ignored((), cx)
     }

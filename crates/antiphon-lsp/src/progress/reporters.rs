@@ -1,7 +1,8 @@
 //! The running progress of one connection: which tokens are valid, and which reporter does a cancellation reach?
 //!
-//! Invariant: the token of a request is valid until its response. A reporter that is created or used later sends
-//! nothing. A cancellation with an unknown token is ignored.
+//! Invariant: the token of a request is valid until its response, or, if several running requests have this token,
+//! until the last response. A reporter that is created or used later sends nothing. A cancellation with an unknown
+//! token is ignored.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,8 @@ pub(crate) struct Reporters {
 struct Running {
     /// The tokens of running requests, and the number of requests with each token.
     tokens: HashMap<ProgressToken, usize>,
-    /// One entry per [`WorkDoneProgress`](super::WorkDoneProgress) or [`PartialResults`](super::PartialResults). The key is a number, because an editor may use one token for two requests.
+    /// One entry per [`WorkDoneProgress`](super::WorkDoneProgress) or [`PartialResults`](super::PartialResults). The
+    /// key is a number, because an editor may use one token for two requests.
     reporters: HashMap<u64, Reporter>,
     last: u64,
 }
@@ -140,12 +142,14 @@ impl Reporters {
 }
 
 impl Running {
-    /// Ends the validity of a token for one request. Returns the reporters that must end.
+    /// Ends the validity of a token for one request. Returns the reporters that must end: none while another request
+    /// with the token runs, because they may belong to it.
     fn remove(&mut self, token: &ProgressToken) -> Vec<Arc<ReportLine>> {
-        match self.tokens.get_mut(token) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.tokens.remove(token)),
+        if let Some(count) = self.tokens.get_mut(token).filter(|count| **count > 1) {
+            *count -= 1;
+            return Vec::new();
         }
+        self.tokens.remove(token);
         let of_request = |it: &&Reporter| it.is_of_request && it.line.token == *token;
         self.reporters.values().filter(of_request).map(|it| it.line.clone()).collect()
     }
@@ -203,6 +207,24 @@ mod tests {
         assert_eq!(reporters.running().reporters.len(), 1);
         cancel(&reporters, &serde_json::to_string(&line.token).unwrap());
         assert!(ours.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn a_token_of_two_requests_is_valid_until_the_last_response() {
+        let (ours, _theirs) = antiphon::transport::memory::pair();
+        let client = antiphon::Client::builder().over(ours);
+        let reporters = Arc::new(Reporters::default());
+        let params = Params::parse(r#"{"workDoneToken":7,"partialResultToken":7}"#).unwrap();
+        let [first, second] = [0; 2].map(|_| reporters.request(Some(&params)).unwrap());
+        let register = || {
+            let token = CancellationToken::new();
+            reporters.register(client.peer().unwrap(), Some(7.into()), token)
+        };
+        let (line, _registered) = register();
+        drop(first);
+        assert!(!line.has_ended() && !register().0.has_ended());
+        drop(second);
+        assert!(line.has_ended() && register().0.has_ended());
     }
 
     #[test]

@@ -2,23 +2,22 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use antiphon::transport::Transport;
 use antiphon::{
     BoxFuture, CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, Peer,
-    PerConnection,
 };
 
 use super::handler::SessionHandler;
 use super::{Received, ServerSession, StartError};
 use crate::documents::PositionEncoding;
+use crate::single_connection::single_connection;
 use crate::types::{
     ClientCapabilities, ClientInfo, InitializeParams, InitializeResult, InitializedParams, LspAny,
     WorkspaceFolder,
 };
-use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri, limits};
+use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_path, file_uri};
 
 /// A builder for a [`ServerSession`]: the params of `initialize`, limits and timeouts.
 ///
@@ -58,7 +57,7 @@ impl Default for SessionBuilder {
                 PositionEncoding::Utf16,
                 PositionEncoding::Utf32,
             ],
-            limits: limits(),
+            limits: Dialect::lsp().limits(),
             initialize_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(5),
         }
@@ -126,7 +125,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the limits of the connection. The default is [`limits`].
+    /// Sets the limits of the connection. The default is [`Dialect::limits`] of [`Dialect::lsp`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -234,7 +233,7 @@ impl SessionBuilder {
     /// ```
     pub async fn in_process<S: Into<LanguageService>>(
         self,
-        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+        make: impl FnOnce(Editor) -> S + Send + 'static,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
         self.in_process_with(make, |_| client).await
@@ -243,10 +242,10 @@ impl SessionBuilder {
     /// Like [`start_with`](Self::start_with), with a server in this process.
     pub async fn in_process_with<S: Into<LanguageService>, C: LanguageClient>(
         self,
-        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+        make: impl FnOnce(Editor) -> S + Send + 'static,
         make_client: impl FnOnce(RemoteServer) -> C + Send + 'static,
     ) -> Result<ServerSession, StartError> {
-        let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
+        let service = single_connection(move |editor| LanguageService::for_peer(editor, make));
         let (builder, received) = self.connection(make_client);
         let connected = builder.in_process(service);
         self.handshake("the server in this process".to_owned(), connected, received, false).await
@@ -278,12 +277,9 @@ impl SessionBuilder {
     ) -> (ClientBuilder, Received) {
         let received = Received::default();
         let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
-        let (make_client, of_handler) = (Mutex::new(Some(make_client)), received.clone());
-        let handler = PerConnection::new(move |_: &_, peer| {
-            // Always present: a session has one connection. HTTP has none, and its handshake fails.
-            let make_client = make_client.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let client = make_client.map(|make_client| make_client(RemoteServer::from(peer)));
-            SessionHandler::new(client, folders.clone(), of_handler.clone())
+        let of_handler = received.clone();
+        let handler = single_connection(move |server| {
+            SessionHandler::new(make_client(RemoteServer::from(server)), folders, of_handler)
         });
         let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
         (builder.handler(handler), received)

@@ -127,7 +127,8 @@ pub enum ShutdownError {
     },
     /// The server did not close the connection in time after `exit`. The session has closed it.
     #[error(
-        "{server} did not close the connection within {limit:?} after `exit`; raise `shutdown_timeout` if it needs more time"
+        "{server} did not close the connection within {limit:?} after `exit`; \
+         raise `shutdown_timeout` if it needs more time"
     )]
     StillRunning {
         /// The endpoint.

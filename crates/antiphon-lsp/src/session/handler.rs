@@ -19,12 +19,11 @@ pub(super) struct SessionHandler {
 
 impl SessionHandler {
     pub(super) fn new(
-        client: Option<impl LanguageClient>,
+        client: impl LanguageClient,
         folders: Option<WorkspaceFolders>,
         received: Received,
     ) -> Self {
-        let router = |client| language_client::router(&Arc::new(client));
-        Self { client: client.map_or_else(Router::new, router), folders, received }
+        Self { client: language_client::router(&Arc::new(client)), folders, received }
     }
 }
 

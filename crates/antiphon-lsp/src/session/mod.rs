@@ -226,8 +226,8 @@ impl ServerSession {
     /// Ends the server: sends `shutdown`, waits for the response, sends `exit`, and waits until the server closes the
     /// connection. For an `exec:` endpoint, the process has exited on return.
     ///
-    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. If a process still runs after that,
-    /// its stdin is closed. Two seconds later it gets SIGTERM, and two more seconds later it is killed.
+    /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. If a process still runs after
+    /// that, its stdin is closed. Two seconds later it gets SIGTERM, and two more seconds later it is killed.
     ///
     /// # Errors
     /// See [`ShutdownError`]. An exit status other than 0 is an error if the process exits within 200 ms after its

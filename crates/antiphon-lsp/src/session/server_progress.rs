@@ -156,8 +156,8 @@ impl CreatedProgress {
 /// The stream first returns the progress that no stream has returned yet, also if it has ended. It ends with the
 /// connection. If there are several streams, each progress operation is returned by only one of them.
 ///
-/// If 100 operations are running, the session rejects the next `create`. If more than 200 wait for a reader, the session
-/// drops the oldest one that has ended.
+/// If 100 operations are running, the session rejects the next `create`. If more than 200 wait for a reader, the
+/// session drops the oldest one that has ended.
 pub struct ServerProgressStream {
     created: Arc<CreatedProgress>,
     peer: Peer,

@@ -6,11 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon::{Context, ErrorObject, Limits, RawJson};
+use antiphon::{Context, Dialect, ErrorObject, Limits, RawJson};
 use antiphon_lsp::types::{
-    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult,
+    ConfigurationParams, DidOpenTextDocumentParams, InitializeParams, InitializeResult, MessageType,
 };
-use antiphon_lsp::{Editor, LanguageServer, limits};
+use antiphon_lsp::{Editor, LanguageServer};
 use serde_json::{Value, json};
 
 use crate::raw_editor::RawEditor;
@@ -86,9 +86,50 @@ async fn exit_overtakes_a_notification_that_waits_for_the_editor() {
     }
 }
 
+/// The time to finish of `exit` and of the other handlers does not add up.
+#[tokio::test(start_paused = true)]
+async fn a_server_with_hanging_handlers_ends_one_second_after_exit() {
+    let client = connect(|editor| Hanging { editor, panics: false });
+    client.call::<RawJson>("initialize", json!({"capabilities": {}})).await.unwrap();
+    client.notify("textDocument/didOpen", opened("hang")).await.unwrap();
+    let started = tokio::time::Instant::now();
+    client.notify("exit", ()).await.unwrap();
+    client.peer().unwrap().closed().await;
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_millis(1100), "{elapsed:?}");
+}
+
+/// A server whose `exit` calls the editor.
+struct Leaving(Editor);
+
+impl LanguageServer for Leaving {
+    async fn initialize(
+        &self,
+        _: InitializeParams,
+        _: Context,
+    ) -> Result<InitializeResult, ErrorObject> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn exit(&self, _: Context) {
+        self.0.configuration(ConfigurationParams { items: vec![] }).await.unwrap();
+        self.0.log(MessageType::Info, "bye").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn exit_can_still_call_the_editor() {
+    let mut editor = RawEditor::start(json!({}), Leaving).await;
+    editor.notify("exit", json!(null)).await;
+    let question = editor.expect("workspace/configuration").await;
+    editor.answer(&question, json!([])).await;
+    assert_eq!(editor.expect("window/logMessage").await["params"]["message"], "bye");
+    editor.closed().await;
+}
+
 #[tokio::test]
 async fn exit_overtakes_messages_that_the_server_has_no_room_for() {
-    let limits = Limits { queued_messages: 1, ..limits() };
+    let limits = Limits { queued_messages: 1, ..Dialect::lsp().limits() };
     let make = |editor| Hanging { editor, panics: false };
     let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
     for _ in 0..5 {
@@ -191,16 +232,30 @@ fn a_server_ends_with_its_stdin_while_a_handler_hangs() {
 }
 
 #[test]
-fn a_notification_that_cannot_be_decoded_is_reported_on_stderr() {
-    let changes = json!([{"range": null, "text": 1}]);
-    let params =
-        json!({"textDocument": {"uri": "file:///a", "version": 2}, "contentChanges": changes});
-    let change = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params});
-    let (_, _, log) = run_example("asking_server", &[initialize(None), change]);
-    let (line, rest) = log.split_once('\n').unwrap();
-    assert!(line.starts_with("cannot decode `textDocument/didChange` of the editor: "), "{log}");
-    assert!(line.ends_with("file:///a is closed until the editor opens it again"), "{log}");
-    assert_eq!(rest, "");
+fn the_first_notification_that_cannot_be_decoded_is_reported_on_stderr() {
+    let change = |uri: &str, text: Value| {
+        let changes = json!([{"range": text, "text": ""}]);
+        let params = json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": changes});
+        json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": params})
+    };
+    let report = |change: Value| {
+        let again = json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}});
+        let (_, _, log) = run_example("asking_server", &[initialize(None), change, again]);
+        let line = log.strip_suffix('\n').unwrap().to_owned();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        assert!(
+            line.starts_with("cannot decode `textDocument/didChange` of the editor: "),
+            "{line}"
+        );
+        assert!(line.ends_with(" (further faults are only logged)"), "{line}");
+        line
+    };
+    let line = report(change("file:///a", json!("a")));
+    assert!(line.contains("file:///a is closed until the editor opens it again"), "{line}");
+    // Texts of the editor are neither long nor do they reach a terminal.
+    let text = "\n\u{1b}".repeat(1 << 16);
+    let line = report(change(&text, json!(text)));
+    assert!(line.len() < 1000 && !line.contains('\u{1b}'), "{line}");
 }
 
 /// The editor runs in another container, so its process is not visible.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon::{Dialect, Limits, Server};
-use antiphon_lsp::{Editor, LanguageServer, LanguageService, limits};
+use antiphon_lsp::{Editor, LanguageServer, LanguageService};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ impl RawEditor {
     pub(crate) async fn connect<S: LanguageServer>(
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
     ) -> Self {
-        Self::connect_with(limits(), make).await
+        Self::connect_with(Dialect::lsp().limits(), make).await
     }
 
     /// Like [`connect`](Self::connect), with limits of the server.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use antiphon::{CallError, Client, Context, Dialect, ErrorObject, Handler, PerConnection};
 use antiphon_lsp::types::{InitializeParams, InitializeResult};
-use antiphon_lsp::{Editor, LanguageClient, LanguageServer, LanguageService, limits};
+use antiphon_lsp::{Editor, LanguageClient, LanguageServer, LanguageService};
 
 /// A server that does nothing but start.
 pub(crate) struct Bare;
@@ -28,7 +28,8 @@ pub(crate) fn connect<S: LanguageServer>(
 }
 
 pub(crate) fn connect_handler(handler: impl Handler) -> Client {
-    Client::builder().dialect(Dialect::lsp()).limits(limits()).in_process(handler)
+    let dialect = Dialect::lsp();
+    Client::builder().limits(dialect.limits()).dialect(dialect).in_process(handler)
 }
 
 /// The code of an error response; 0 for a result.

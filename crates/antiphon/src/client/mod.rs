@@ -62,6 +62,8 @@ pub struct Client {
 pub(crate) enum OwnedConnection {
     /// None: HTTP, a request-reply transport, or a caller that the application has passed.
     None,
+    /// None: the connection of this peer, which the client does not keep open and cannot close.
+    OfPeer(Peer),
     /// One connection.
     Single(Arc<OpenConnection>),
     /// A connection that is opened again when it has ended.
@@ -235,11 +237,12 @@ impl Client {
         Self { caller, timeout, connection, prefix: NamePrefix::default() }
     }
 
-    /// The server as a peer, without the layers of this client; `None` over HTTP, and while there is no
-    /// connection.
+    /// The server as a peer, without the layers of this client. For a client of a [`Peer`], this peer. `None`
+    /// over HTTP, for a client of another [`Caller`], and while there is no connection.
     pub fn peer(&self) -> Option<Peer> {
         match &self.connection {
             OwnedConnection::None => None,
+            OwnedConnection::OfPeer(peer) => Some(peer.clone()),
             OwnedConnection::Single(open) => Some(open.peer.clone()),
             OwnedConnection::Reconnecting(caller) => caller.peer(),
         }
@@ -249,7 +252,7 @@ impl Client {
     pub fn states(&self) -> Option<watch::Receiver<ConnectionState>> {
         match &self.connection {
             OwnedConnection::Reconnecting(caller) => Some(caller.states()),
-            OwnedConnection::None | OwnedConnection::Single(_) => None,
+            OwnedConnection::None | OwnedConnection::OfPeer(_) | OwnedConnection::Single(_) => None,
         }
     }
 
@@ -269,7 +272,7 @@ impl Client {
     /// Once the future was polled, the connection closes even if the future is dropped.
     pub async fn close(self) {
         match &self.connection {
-            OwnedConnection::None => {}
+            OwnedConnection::None | OwnedConnection::OfPeer(_) => {}
             OwnedConnection::Single(open) => open.close().await,
             OwnedConnection::Reconnecting(caller) => caller.close().await,
         }
@@ -297,7 +300,7 @@ impl From<&Client> for Client {
 /// A client that calls the peer of a connection. It does not keep the connection open.
 impl From<Peer> for Client {
     fn from(peer: Peer) -> Self {
-        Self::from(Arc::new(peer) as Arc<dyn Caller>)
+        Self::new(Arc::new(peer.clone()), None, OwnedConnection::OfPeer(peer))
     }
 }
 

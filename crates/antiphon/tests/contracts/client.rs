@@ -261,3 +261,22 @@ async fn the_response_may_spell_a_chosen_id_as_a_float() {
     raw.send(r#"{"jsonrpc":"2.0","result":1,"id":7.0}"#).await;
     assert_eq!(within(call).await.unwrap().unwrap(), 1);
 }
+
+#[tokio::test]
+async fn a_client_of_a_peer_has_this_peer_and_does_not_own_its_connection() {
+    let (mut raw, owner) = Raw::served(Limits::default(), Router::new());
+    let peer = owner.peer().unwrap();
+    let client = Client::from(&peer).nested("a.");
+    let its_peer = client.peer().unwrap();
+    assert_eq!(its_peer.connection().id(), peer.connection().id());
+    its_peer.notify("first", ()).await.unwrap();
+    assert_eq!(within(raw.next()).await["method"], "first");
+    within(client.clone().close()).await;
+    client.notify("second", ()).await.unwrap();
+    assert_eq!(within(raw.next()).await["method"], "a.second");
+    // The client holds the peer, but the connection closes with its owner.
+    drop(owner);
+    within(its_peer.closed()).await;
+    let error = client.notify("third", ()).await.unwrap_err();
+    assert!(matches!(error, CallError::Closed(_)), "{error}");
+}

@@ -46,7 +46,8 @@ fn breaks(bytes: &[u8]) -> usize {
     returns + feeds - both
 }
 
-/// Counts bytes in blocks. The count of a block fits into a byte, so the compiler can add many bytes in one instruction.
+/// Counts bytes in blocks. The count of a block fits into a byte, so the compiler can add many bytes in one
+/// instruction.
 fn count(bytes: &[u8], is_counted: impl Fn(u8) -> bool) -> usize {
     let block = |block: &[u8]| block.iter().map(|byte| u8::from(is_counted(*byte))).sum::<u8>();
     bytes.chunks(u8::MAX as usize).map(|bytes| usize::from(block(bytes))).sum()

@@ -92,7 +92,7 @@ fn references(line: u32) -> ReferenceParams {
 
 async fn start(client: impl LanguageClient) -> (ServerSession, mpsc::UnboundedReceiver<String>) {
     let (told, heard) = mpsc::unbounded_channel();
-    let make = move |editor| Backend { editor, told: told.clone() };
+    let make = |editor| Backend { editor, told };
     (ServerSession::builder().in_process(make, client).await.unwrap(), heard)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use antiphon::{Code, Context, ErrorObject, Limits};
+use antiphon::{Code, Context, Dialect, ErrorObject, Limits};
 use antiphon_lsp::types::{
     ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams, LspAny,
     WorkDoneProgressCancelParams,
@@ -163,7 +163,7 @@ async fn progress_ends_before_the_response_of_a_handler_that_fails_or_panics() {
 #[tokio::test]
 async fn progress_ends_before_the_response_while_the_write_queue_is_full() {
     let (seen, mut events) = mpsc::unbounded_channel();
-    let limits = Limits { write_queue_bytes: 1, ..antiphon_lsp::limits() };
+    let limits = Limits { write_queue_bytes: 1, ..Dialect::lsp().limits() };
     let make = move |editor| Backend { editor, seen: seen.clone() };
     let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
     assert_eq!(next(&mut events).await, "silent");

@@ -14,9 +14,8 @@ use crate::support::{Bare, Silent, code};
 /// Starts a session, and returns the handle that its server has.
 async fn start(client: impl LanguageClient) -> (ServerSession, Editor) {
     let (tell, told) = oneshot::channel();
-    let tell = std::sync::Mutex::new(Some(tell));
     let make = move |editor| {
-        tell.lock().unwrap().take().unwrap().send(editor).unwrap();
+        tell.send(editor).unwrap();
         Bare
     };
     let settings = ServerSession::builder().root("/tmp/project").unwrap();

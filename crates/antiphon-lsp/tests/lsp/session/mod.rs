@@ -18,7 +18,7 @@ use antiphon_lsp::types::{
 };
 use antiphon_lsp::{
     Editor, LanguageClient, LanguageServer, LanguageService, ServerSession, ShutdownError,
-    StartError, limits,
+    StartError,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -70,7 +70,7 @@ fn the_example_of_a_client_prints_what_the_example_of_a_server_finds() {
 async fn a_server_that_listens_is_used_and_ended() {
     let server = Server::bind("tcp+header://127.0.0.1:0").await.unwrap();
     let endpoint = server.endpoint().to_string();
-    let server = server.dialect(Dialect::lsp()).limits(limits());
+    let server = server.dialect(Dialect::lsp());
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(
         antiphon::PerConnection::new(|_: &_, _| LanguageService::new(Bare)),
@@ -172,7 +172,7 @@ impl LanguageServer for Answer {
 async fn start_with(
     answer: Result<ServerCapabilities, ErrorObject>,
 ) -> Result<ServerSession, StartError> {
-    ServerSession::builder().in_process(move |_: Editor| Answer(answer.clone()), Silent).await
+    ServerSession::builder().in_process(move |_: Editor| Answer(answer), Silent).await
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ impl LanguageServer for Waiting {
 async fn a_dropped_call_is_cancelled() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let session = ServerSession::builder();
-    let session = session.in_process(move |_: Editor| Waiting(tell.clone()), Silent);
+    let session = session.in_process(move |_: Editor| Waiting(tell), Silent);
     let session = session.await.unwrap();
     let hover = session.server().hover(hover_at(1));
     let mut hover = hover.into_future();

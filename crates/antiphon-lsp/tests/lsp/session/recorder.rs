@@ -44,7 +44,7 @@ pub(super) async fn start(settings: SessionBuilder, sync: Value) -> (ServerSessi
     let (told, heard) = mpsc::unbounded_channel();
     let make = move |editor| {
         let documents = Documents::new();
-        Recorder { editor, documents, sync: sync.clone(), told: told.clone() }
+        Recorder { editor, documents, sync, told }
     };
     (settings.in_process(make, Silent).await.unwrap(), Told(heard))
 }
