@@ -55,7 +55,8 @@ pub(crate) struct CheckArgs {
     allow_remote: bool,
     #[command(flatten)]
     reporting: ReportArgs,
-    /// Wait this long for each response; a new process has at least 10s for `initialize`
+    /// Wait this long for each response; with --profile lsp, an exec: server has at least 10s for
+    /// `initialize`
     #[arg(long, value_name = "TIME", default_value_t = Span(ServerCheck::TIMEOUT))]
     timeout: Span,
     /// Stop the run after this long; 0 or none disables it [default: 25s, or 5m with --hostile]

@@ -85,7 +85,7 @@ pub(crate) struct ServerLimits {
     #[arg(long, env = "ANTIPHON_REQUEST_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().request_timeout))]
     request_timeout: MaybeSpan,
-    /// Wait this long for running requests at shutdown; 0 or none does not wait
+    /// Wait at most this long for running requests at shutdown; 0 or none cancels them at once
     #[arg(long, env = "ANTIPHON_SHUTDOWN_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Limits::default().shutdown_timeout.into())]
     shutdown_timeout: MaybeSpan,

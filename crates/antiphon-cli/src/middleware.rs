@@ -42,7 +42,7 @@ pub(crate) struct MiddlewareArgs {
     /// [repeatable]
     #[arg(long, env = "ANTIPHON_RATE_LIMIT", value_name = "[METHOD=]RATE", value_delimiter = ',')]
     rate_limit: Vec<Rate>,
-    /// Limit the calls that run at once over all connections; the queue holds as many calls again
+    /// Limit the calls that run at once over all connections; the same number can wait in a queue
     #[arg(long, env = "ANTIPHON_MAX_CONCURRENCY", value_name = "COUNT")]
     max_concurrency: Option<Count>,
     /// Serve only methods that match, such as echo or 'db.*' [repeatable]
@@ -67,8 +67,9 @@ Authentication:
   A call without valid credentials gets error -32013, over HTTP with status 401.
   Other users of this machine can see command lines: keep secrets in a file
   (@FILE) or in the environment.
-  With --jwt-secret, HTTP and WebSocket clients need a new token of the Engine
-  API for each request; a Unix socket is protected by its file permissions.
+  With --jwt-secret, each HTTP request and each upgrade to a WebSocket needs a
+  token of the Engine API, issued at most 60 seconds ago. A Unix socket needs
+  none: its file permissions protect it.
 
 Tracing:
   --trace reads and writes the headers traceparent and tracestate, or the

@@ -60,8 +60,13 @@ impl ServeArgs {
 }
 
 fn help() -> String {
-    format!("{EXAMPLES}\n\n{}\n\n{}", middleware::HELP, demo::HELP)
+    format!("{EXAMPLES}\n\n{}\n\n{}\n\n{LIMITS}", middleware::HELP, demo::HELP)
 }
+
+const LIMITS: &str = "\
+Limits:
+  With --dialect ethereum or lsp, some limits have other defaults than those
+  above; see docs/limits.md.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -204,8 +209,8 @@ impl Signals {
     }
 }
 
-/// Returns whether SIGHUP may end the server. It may not if the parent process ignores it, as `nohup` does: a handler
-/// would replace that. On a system without `/proc`, this is unknown, so there is no handler.
+/// Returns whether to handle SIGHUP. Not if the parent process ignores it, as `nohup` does: a handler would replace
+/// that. On a system without `/proc`, this is unknown, so there is no handler.
 fn handles_hangup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

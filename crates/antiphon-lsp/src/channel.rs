@@ -58,8 +58,8 @@ pub enum Channel {
 /// first, and 1 otherwise. The protocol uses stdout, so write logs to stderr.
 ///
 /// A process that is not visible, because the editor runs in another container or on another machine, is not watched.
-/// Such a process, and every notification that cannot be decoded, are reported in the log. If the program has no
-/// `tracing` subscriber, such a process and the first such notification are written to stderr.
+/// The log reports that the process is not watched, and each notification that cannot be decoded. Without a `tracing`
+/// subscriber, the first report of each kind is written to stderr.
 pub async fn serve_stdio<S: Into<LanguageService>>(
     make: impl FnOnce(Editor) -> S + Send + 'static,
 ) -> ExitCode {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug)]
 pub(crate) enum Faults {
     Log,
-    /// Stderr, if the process has no subscriber for the log. The flag is set when a message was reported.
+    /// Stderr, if the process has no subscriber for the log. The flag is set after the first message.
     Stderr(Arc<AtomicBool>),
 }
 
@@ -25,7 +25,7 @@ impl Faults {
     pub(crate) fn report_message(&self, fault: &str) {
         match self {
             Self::Stderr(is_reported) if !is_reported.swap(true, Ordering::Relaxed) => {
-                self.report_once(&format!("{fault} (further faults are only logged)"));
+                self.report_once(&format!("{fault} (further ones are not shown; install a `tracing` subscriber to see them)"));
             }
             _ => {}
         }

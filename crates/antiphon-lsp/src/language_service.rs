@@ -22,12 +22,13 @@ use crate::{Editor, LanguageServer};
 /// - Before `initialize` has succeeded, a request gets the error -32002, and a notification is dropped.
 /// - A second `initialize` gets -32600. If `initialize` fails, the editor may repeat it.
 /// - After `shutdown`, every request gets -32600, and a notification is dropped.
-/// - `exit` closes the connection. It does not wait for the messages before it. The method
-///   [`exit`](LanguageServer::exit) and the methods that run then have one second to finish
-///   ([`Limits::shutdown_timeout`](antiphon::Limits::shutdown_timeout), but never more for `exit`).
+/// - `exit` does not wait for the messages before it, and closes the connection. Running methods then have
+///   [`Limits::shutdown_timeout`](antiphon::Limits::shutdown_timeout) to finish (one second in `Dialect::lsp`). The
+///   method [`exit`](LanguageServer::exit) itself always has at most one second.
 ///
-/// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`. So
-/// is a message of the wrong kind, such as `initialize` as a notification, or `exit` as a request.
+/// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`. The
+/// same applies to messages of the wrong kind: `exit` as a request gets -32601, and `initialize` as a notification is
+/// ignored.
 ///
 /// If the params of `textDocument/didOpen` or `textDocument/didChange` cannot be decoded, but name the document, the
 /// server handles `textDocument/didClose` for it instead, so it never works with an outdated text. A notebook is not

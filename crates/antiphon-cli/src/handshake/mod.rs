@@ -146,7 +146,8 @@ pub(crate) fn check_dialect(dialect: Option<DialectName>) -> Result<(), CommandE
     if dialect == Some(DialectName::Lsp) {
         return Ok(());
     }
-    Err(CommandError::usage("only a language server can open documents").hint("add --dialect lsp"))
+    Err(CommandError::usage("documents can be opened only on a language server")
+        .hint("add --dialect lsp"))
 }
 
 fn client_info() -> Value {

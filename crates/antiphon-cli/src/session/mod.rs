@@ -82,12 +82,12 @@ Lines:
   METHOD [PARAM...]         call; the params are those of `antiphon call`
   METHOD --at FILE:L:C      call with a document and a position (--dialect lsp)
   NAME = METHOD [PARAM...]  store the result of a call, `wait` or `open`
-  $NAME  $NAME.a.b[0]       print a stored result; `$_` is the last one
+  $NAME  $NAME.a.b[0]       print a stored result; `$_` is the last result
   notify METHOD [PARAM...]  send a notification
   wait METHOD [NAME=TEXT...] [TIME]
-                            print the params of the next notification or call
-                            from the server; messages that arrived earlier
-                            match too; each message is used once
+                            print the params of the oldest notification or
+                            call with this METHOD that no other wait has used;
+                            wait until one arrives
   clear                     discard received messages, so `wait` ignores them
   answer METHOD=JSON        answer later calls from the server, like --answer
   reply JSON                answer the oldest waiting call by hand (--ask)
@@ -98,7 +98,8 @@ Lines:
 
 Words:
   'text' \"text\" \\c           quotes as in a shell; $NAME works inside \"...\"
-  {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables
+  {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables,
+                            but not inside its Strings
   a=$NAME                   a named param, as a String
   a:=$NAME                  a named param, as JSON
   ${NAME}.txt               a variable inside text
@@ -107,7 +108,7 @@ Words:
 const OUTPUT: &str = "\
 Output:
   Each result is one line on stdout, unless it is stored. Messages from the
-  server go to stderr. With --format json, everything goes to stdout:
+  server go to stderr. With --format json, all of these go to stdout:
     {\"line\":1,\"kind\":\"result\",\"method\":\"sum\",\"result\":3}
   The kinds are result, error, failure, notification and call. A script stops at
   the first error and exits with its code, unless --keep-going is set.";

@@ -1,6 +1,6 @@
 //! The output of a session: results on stdout, errors and messages from the server on stderr.
 //!
-//! With `--format json`, everything is on stdout, one Object per line.
+//! With `--format json`, results, errors and messages are on stdout, one Object per line.
 
 use std::io::{self, IsTerminal as _};
 

@@ -3,8 +3,9 @@
 //! The store is optional. A language server passes it each notification about documents, in the order of arrival. It
 //! reads no files and sends nothing.
 //!
-//! Invariant: the text equals the editor's text of the same version. A change that cannot be applied is an error, never
-//! a guess. A document that misses a change is closed until the editor opens it again, so an old text is never served.
+//! Invariant: the text equals the editor's text of the same version. A position outside the text is moved into it,
+//! as the protocol defines, and a reversed range is swapped. Any other change that cannot be applied is an error.
+//! A document that misses a change is closed until the editor opens it again, so an old text is never served.
 
 mod difference;
 mod document;

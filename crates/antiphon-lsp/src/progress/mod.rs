@@ -4,7 +4,8 @@
 //! decides when to report.
 //!
 //! Invariant: every `begin` is followed by one `end`, even if the handler is cancelled or panics, and no `end` is sent
-//! without a `begin`. Nothing with the token of a request follows its response.
+//! without a `begin`. Nothing with a token follows the last response of the requests that have this
+//! token.
 
 mod part_queue;
 mod partial_results;

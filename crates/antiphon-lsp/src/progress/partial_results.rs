@@ -47,8 +47,8 @@ impl<R: RequestWithPartialResults> PartialResults<R> {
         matches!(self.result, Parts::Sent { .. })
     }
 
-    /// Adds a part to the result. Waits while the write queue is full. If the parts are sent, does nothing after the
-    /// response.
+    /// Adds a part to the result. Waits while the write queue is full. If parts are sent
+    /// [immediately](Self::is_streaming), a part that is added after the response is not sent.
     pub async fn send(&mut self, part: R::PartialResult) -> Result<(), CallError> {
         match &mut self.result {
             Parts::Sent { line, .. } => line.send(part).await,

@@ -49,8 +49,8 @@ pub(super) struct Registered {
 }
 
 impl Reporters {
-    /// Adds a reporter with the token of a request, or with a new token. If no running request has this token, the
-    /// reporter has ended.
+    /// Adds a reporter. `Some(token)` is the token of a request: if no running request has it, the reporter is already
+    /// ended. `None` creates a new token.
     pub(super) fn register(
         self: &Arc<Self>,
         peer: Peer,

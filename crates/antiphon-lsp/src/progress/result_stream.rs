@@ -19,8 +19,7 @@ use crate::types::{ProgressToken, Request, RequestWithPartialResults};
 
 /// A `Stream` of the parts of a result, which ends when the response arrives. Created by
 /// [`RemoteServer::partial_results`].
-///
-/// The request is sent when the stream is first polled. Dropping the stream cancels the request with
+/// The request is sent when the stream is first polled, or by `response`. Dropping the stream cancels the request with
 /// `$/cancelRequest`. At most 256 MiB of JSON is buffered. Beyond that, the stream fails with
 /// [`CallError::OverLimit`], and the request is cancelled.
 ///

@@ -230,8 +230,8 @@ impl ServerSession {
     /// that, its stdin is closed. Two seconds later it gets SIGTERM, and two more seconds later it is killed.
     ///
     /// # Errors
-    /// See [`ShutdownError`]. An exit status other than 0 is an error if the process exits within 200 ms after its
-    /// stdout is closed.
+    /// See [`ShutdownError`]. An exit status other than 0 is an error. If the process exits more than 200 ms after it
+    /// closes stdout, its status is not checked.
     ///
     /// # Cancel safety
     /// If the future is dropped, the session is dropped too.

@@ -24,7 +24,8 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Creates a cancellation. `method` is the name of the notification. The param `member` holds the id of the call.
+    /// Creates a cancellation. `method` is the name of the notification, and `member` is the name of the param that
+    /// holds the id of the call.
     /// The cancelled call gets the error -32800.
     pub fn new(method: &str, member: &str) -> Self {
         Self { method: Method::new(method), member: member.to_owned(), answers: true }

@@ -88,11 +88,11 @@ impl Dialect {
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
     /// A client of an endpoint without a framing, such as `exec:clangd`, uses `Content-Length` headers.
+    /// After the end of stdin, running calls have [`Limits::shutdown_timeout`] to finish, because an editor closes stdin
+    /// only when it no longer needs the server.
     ///
-    /// After the end of stdin, running calls have [`Limits::shutdown_timeout`] to finish: an editor keeps it open.
-    ///
-    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They trust the editor: set
-    /// your own on a public network.
+    /// A server has the [limits](Self::limits) of a language server unless it sets its own. They assume a trusted
+    /// editor. On a public network, set lower limits.
     pub fn lsp() -> Self {
         let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
         let lsp = Self::plain()

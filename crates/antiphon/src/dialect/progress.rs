@@ -45,7 +45,7 @@ impl ProgressStyle {
     }
 
     /// Creates a style with a token, which the caller puts at `path` in the params of its call. The params must be an
-    /// Object. `member` is the param of the notification `method` that holds the token.
+    /// Object. `method` is the name of the notification, and `member` is the name of the param that holds the token.
     pub fn by_param(method: &str, member: &str, path: &[&str]) -> Self {
         let token = Token::Param(path.iter().map(|&name| name.to_owned()).collect());
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }

@@ -245,9 +245,9 @@ impl<T: Transport> ConnectionTask<T> {
         }
     }
 
-    /// Handles a message that does not wait when it is read ahead: a cancellation must not queue behind the
-    /// call that it cancels. The frame of a cancellation is handled again in its turn, for requests that
-    /// were read between; any other is done. Returns the frame if it is left, and whether it was handled.
+    /// Handles an overtaking message as soon as it is read ahead. The frame of a cancellation stays in the queue and is
+    /// handled again in its turn, because requests before it may have been read ahead too. Any other frame is removed.
+    /// Returns the frame if it stays, and whether it was handled.
     pub(super) fn overtake_read_ahead(
         &mut self,
         incoming: Incoming,

@@ -38,8 +38,8 @@ impl Shared {
                 return Poll::Ready(Err(CallError::SendTimedOut(limit)));
             }
             // A waiting sender keeps the reader active (`NeedsReader::ForCapacity`), so the connection
-            // must be polled, but only once: it polls the handler of a notification itself, and would wake
-            // itself forever.
+            // must be polled. Only a new sender wakes it: the connection also polls the handlers of
+            // notifications, so a handler that waits here would wake it forever.
             if state.outbox.add_sender(cx.waker()) {
                 self.wake_connection(state);
             }

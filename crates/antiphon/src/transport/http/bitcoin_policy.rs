@@ -23,7 +23,7 @@ use crate::layer::Auth;
 /// | reply | status |
 /// |---|---|
 /// | a 1.0 error | 400 for -32600, 404 for -32601, 500 for any other code |
-/// | the error -32700, for text that is not JSON | 500 |
+/// | the error -32700 | 500 |
 /// | a 2.0 error | 200, or 400 for -32600 |
 /// | a batch | 200, or 204 if it has only 2.0 notifications |
 /// | none, for a 2.0 notification | 204 |

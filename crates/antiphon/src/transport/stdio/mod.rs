@@ -23,8 +23,7 @@ use crate::peer::{AtEof, Wire};
 pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 
 /// The wire over stdin and stdout. After the end of stdin, it ends when every accepted request has its
-/// response. There is no timeout, because a parent that closes stdin may still read, unless the dialect says
-/// otherwise.
+/// response. A parent that closes stdin may still read, so there is no timeout. A dialect can set one.
 pub(crate) fn wire(framing: Option<Framing>, settings: &Settings) -> Wire<StdioTransport> {
     let longest = settings.limits.longest_frame();
     FramedStream::new(join(Stdin::default(), Stdout::new()), framing, longest)
