@@ -54,8 +54,9 @@ pub enum Channel {
 /// methods. It runs once.
 ///
 /// Returns when the editor sends `exit`, closes stdin, or (on Unix) when the editor's process ends (`processId` of
-/// `initialize`). Handlers that run then have one second to finish. The exit code is 0 if the editor sent `shutdown`
-/// first, and 1 otherwise. The protocol uses stdout, so write logs to stderr.
+/// `initialize`). Handlers that run then have one second to finish, and the editor has two seconds to read what is
+/// left. The exit code is 0 if the server has handled `shutdown`, and 1 otherwise. The protocol uses stdout, so write
+/// logs to stderr.
 ///
 /// A process that is not visible, because the editor runs in another container or on another machine, is not watched.
 /// The log reports that the process is not watched, and each notification that cannot be decoded. Without a `tracing`

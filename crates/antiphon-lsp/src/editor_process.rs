@@ -37,7 +37,15 @@ pub(crate) fn is_alive(process: i32) -> bool {
     // A negative id would name a group of processes.
     let pid = Some(process).filter(|process| *process > 0).and_then(Pid::from_raw);
     // EPERM means that the process belongs to another user, so it is alive.
-    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH) && !is_zombie(process))
+}
+
+/// Whether the process has ended, but its parent has not read its status. Only Linux tells.
+#[cfg(unix)]
+fn is_zombie(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state follows the name of the program, which is in parentheses and may contain any character.
+    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('Z'))
 }
 
 #[cfg(not(unix))]

@@ -75,7 +75,11 @@ impl Handler for Methods {
         if is_request(call.method.as_str()) == Some(false) {
             return Box::pin(std::future::ready(Err(ErrorObject::method_not_found())));
         }
-        self.router.call(call, cx)
+        match call.method.as_str() {
+            // Some editors send params. An error would be final, because the server is shut down all the same.
+            "shutdown" => self.router.call(Invocation { params: None, ..call }, cx),
+            _ => self.router.call(call, cx),
+        }
     }
 
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {

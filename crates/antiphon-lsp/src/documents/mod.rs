@@ -5,7 +5,8 @@
 //!
 //! Invariant: the text equals the editor's text of the same version. A position outside the text is moved into it,
 //! as the protocol defines, and a reversed range is swapped. Any other change that cannot be applied is an error.
-//! A document that misses a change is closed until the editor opens it again, so an old text is never served.
+//! A document that misses a change is closed until the editor opens it again, so an old text is never served. A message
+//! that is not valid JSON-RPC never arrives here, so its change is lost.
 
 mod difference;
 mod document;

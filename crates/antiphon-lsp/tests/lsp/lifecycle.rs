@@ -31,7 +31,8 @@ async fn every_phase_has_its_error() {
     assert_eq!(call("$/unknown", json!({})).await, -32601);
     assert_eq!(call("workspace/symbol", json!({"query": ""})).await, -32601);
     client.notify("$/unknown", json!({})).await.unwrap();
-    assert_eq!(call("shutdown", json!({})).await, 0);
+    // Params have no effect. If they failed, the server could not be shut down any more.
+    assert_eq!(call("shutdown", json!({"restart": true})).await, 0);
     for method in ["shutdown", "initialize", "$/unknown", "workspace/symbol"] {
         assert_eq!(call(method, capabilities()).await, -32600, "{method}");
     }
@@ -247,7 +248,7 @@ fn the_first_notification_that_cannot_be_decoded_is_reported_on_stderr() {
             line.starts_with("cannot decode `textDocument/didChange` of the editor: "),
             "{line}"
         );
-        assert!(line.ends_with(" (further faults are only logged)"), "{line}");
+        assert!(line.ends_with(" (further ones are not shown"), "{line}");
         line
     };
     let line = report(change("file:///a", json!("a")));
@@ -289,11 +290,15 @@ fn a_server_ends_with_the_process_of_its_editor() {
     assert!(header.starts_with("Content-Length: "), "{header}");
     assert_eq!(server.try_wait().unwrap(), None);
     drop(editor.stdin.take());
-    editor.wait().unwrap();
+    // On Linux, the server notices the end although nobody has read the status of the editor.
+    if !cfg!(target_os = "linux") {
+        editor.wait().unwrap();
+    }
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(server.wait().unwrap()));
     let status = told.recv_timeout(Duration::from_secs(60)).expect("the server ends");
     assert_eq!(status.code(), Some(1));
+    editor.wait().unwrap();
     // The server has ended although its stdin is open.
     drop(input);
 }

@@ -267,7 +267,7 @@ impl<T: Transport> ConnectionTask<T> {
             (Some(Urgent::Notification), Ok(frame)) => {
                 let lines = self.lines.is_on();
                 if let Received::Overtaking(it) = reader::receive(&frame, lines, &self.shared) {
-                    self.overtake(it, poller);
+                    self.overtake(*it, poller);
                 }
                 (None, true)
             }

@@ -291,7 +291,7 @@ impl<T: Transport> ConnectionTask<T> {
                 Ok(())
             }
             Received::Overtaking(notification) => {
-                self.overtake(notification, poller);
+                self.overtake(*notification, poller);
                 Ok(())
             }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use super::Shared;
 use crate::call::CallError;
 use crate::call::exchange::missing_reply;
+use crate::dialect::Dialect;
 use crate::tap::Direction;
 
 /// The rest of a frame, after the responses in it were delivered.
@@ -24,7 +25,8 @@ pub(super) enum Received {
     /// The peer cancels a call that it made.
     Cancel(Id),
     /// A notification that does not wait for the messages before it.
-    Overtaking(Payload),
+    /// Boxed, so that `Payload` is the only variant that a payload is moved into.
+    Overtaking(Box<Payload>),
     /// A payload for the dispatcher.
     Payload(Payload),
     /// The frame is a line that holds several JSON texts.
@@ -43,7 +45,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
             Urgent::Cancellation(cancelled) => {
                 cancelled.map_or(Received::Nothing, Received::Cancel)
             }
-            Urgent::Notification => Received::Overtaking(payload),
+            Urgent::Notification => Received::Overtaking(Box::new(payload)),
         };
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
@@ -127,9 +129,14 @@ pub(super) enum Urgent {
 }
 
 /// Returns `Some` if the payload does not wait for the messages before it. An entry of a batch always waits.
+#[inline]
 pub(super) fn urgent(payload: &Payload, shared: &Shared) -> Option<Urgent> {
     // Plain JSON-RPC has no such message, so it skips the check.
-    let dialect = shared.settings.dialect.as_ref()?;
+    urgent_in(shared.settings.dialect.as_ref()?, payload, shared)
+}
+
+#[inline(never)]
+fn urgent_in(dialect: &Dialect, payload: &Payload, shared: &Shared) -> Option<Urgent> {
     let Payload::One(Ok(Message::Notification(notification))) = payload else { return None };
     let cancelled = dialect.cancellation.as_ref().and_then(|it| it.cancels(notification));
     let overtakes =
