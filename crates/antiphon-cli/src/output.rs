@@ -210,8 +210,8 @@ fn style_of(scalar: &str, is_name: bool) -> &'static str {
     }
 }
 
-/// Escapes U+007F to U+009F in JSON. JSON allows them unescaped, and terminals execute them. Between tokens, JSON allows
-/// carriage returns, which could hide a text on a terminal: they are removed.
+/// Escapes U+007F to U+009F in JSON. JSON allows them unescaped, and terminals execute them. Between tokens, JSON
+/// allows carriage returns, which could hide a text on a terminal: they are removed.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -25,7 +25,9 @@ impl Faults {
     pub(crate) fn report_message(&self, fault: &str) {
         match self {
             Self::Stderr(is_reported) if !is_reported.swap(true, Ordering::Relaxed) => {
-                self.report_once(&format!("{fault} (further ones are not shown; install a `tracing` subscriber to see them)"));
+                self.report_once(&format!(
+                    "{fault} (further ones are not shown; install a `tracing` subscriber to see them)"
+                ));
             }
             _ => {}
         }

@@ -248,7 +248,12 @@ fn the_first_notification_that_cannot_be_decoded_is_reported_on_stderr() {
             line.starts_with("cannot decode `textDocument/didChange` of the editor: "),
             "{line}"
         );
-        assert!(line.ends_with(" (further ones are not shown"), "{line}");
+        assert!(
+            line.ends_with(
+                " (further ones are not shown; install a `tracing` subscriber to see them)"
+            ),
+            "{line}"
+        );
         line
     };
     let line = report(change("file:///a", json!("a")));

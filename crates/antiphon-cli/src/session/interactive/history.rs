@@ -46,8 +46,8 @@ const SECRET_METHODS: [&str; 12] = [
     "walletpassphrasechange",
 ];
 
-/// Returns the path of the history file in the state directory of the XDG Base Directory Specification, and creates that
-/// directory. Returns `None` if there is no home directory.
+/// Returns the path of the history file in the state directory of the XDG Base Directory Specification, and creates
+/// that directory. Returns `None` if there is no home directory.
 fn file() -> Option<PathBuf> {
     let path = path(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))?;
     // Not an error: the editor reports an unwritable history when it saves a line.

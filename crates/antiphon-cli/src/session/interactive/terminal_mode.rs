@@ -21,8 +21,8 @@ impl TerminalMode {
         Some(Self { terminal, mode })
     }
 
-    /// Restores the mode of the terminal while the editor still waits for a key. The editor restores it only after it has
-    /// read a line.
+    /// Restores the mode of the terminal while the editor still waits for a key. The editor restores it only after it
+    /// has read a line.
     pub(super) fn restore(mut self) {
         const BRACKETED_PASTE_OFF: &[u8] = b"\x1b[?2004l\n";
         self.wait_for_editor();
@@ -30,8 +30,8 @@ impl TerminalMode {
         let _ = self.terminal.write_all(BRACKETED_PASTE_OFF);
     }
 
-    /// Waits until the editor has set its own mode. Otherwise the editor would set it after the restore. The editor has no
-    /// event for this, and needs less than a millisecond unless the machine is overloaded.
+    /// Waits until the editor has set its own mode. Otherwise the editor would set it after the restore. The editor has
+    /// no event for this, and needs less than a millisecond unless the machine is overloaded.
     fn wait_for_editor(&self) {
         const TICK: Duration = Duration::from_millis(1);
         const MOST_TICKS: usize = 200;
