@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use antiphon::{
-    Client, CloseReason, Connection, Dialect, Endpoint, EndpointError, ErrorChain, Framing,
-    Handler, Limits, Server, Tap, TappedMessage,
+    Client, CloseReason, Connection, Dialect, Direction, Endpoint, EndpointError, ErrorChain,
+    Framing, Handler, Limits, Server, Tap, TappedMessage,
 };
 
+use crate::faults::{Faults, excerpt};
 use crate::lifecycle::Lifecycle;
 use crate::single_connection::single_connection;
 use crate::{Editor, LanguageService};
@@ -59,8 +60,8 @@ pub enum Channel {
 /// logs to stderr.
 ///
 /// A process that is not visible, because the editor runs in another container or on another machine, is not watched.
-/// The log reports that the process is not watched, and each notification that cannot be decoded. Without a `tracing`
-/// subscriber, the first report of each kind is written to stderr.
+/// The log reports that the process is not watched, each notification that cannot be decoded, and each message that is
+/// not valid JSON-RPC. Without a `tracing` subscriber, the first of these messages is written to stderr.
 pub async fn serve_stdio<S: Into<LanguageService>>(
     make: impl FnOnce(Editor) -> S + Send + 'static,
 ) -> ExitCode {
@@ -186,11 +187,12 @@ impl ChannelServer {
         make: impl FnOnce(Editor) -> S + Send + 'static,
     ) -> ExitCode {
         let lifecycle = Arc::new(Lifecycle::new());
-        let of_service = lifecycle.clone();
+        let faults = Faults::stderr();
+        let (of_service, of_methods) = (lifecycle.clone(), faults.clone());
         let handler = single_connection(move |editor| {
-            LanguageService::for_peer(editor, make).for_process(of_service)
+            LanguageService::for_peer(editor, make).for_process(of_service, of_methods)
         });
-        if let Err(error) = self.run(handler, &lifecycle).await {
+        if let Err(error) = self.run(handler, &lifecycle, faults).await {
             eprintln!("cannot serve the editor: {}", ErrorChain(&*error));
             return ExitCode::FAILURE;
         }
@@ -198,22 +200,21 @@ impl ChannelServer {
     }
 
     /// Serves until the connection or the lifecycle has ended.
-    async fn run(self, handler: impl Handler, lifecycle: &Lifecycle) -> Result<(), BoxError> {
+    async fn run(
+        self,
+        handler: impl Handler,
+        lifecycle: &Lifecycle,
+        faults: Faults,
+    ) -> Result<(), BoxError> {
         let Self { channel, limits, tap } = self;
+        let tap = EditorTap { faults, tap };
         let Some(endpoint) = channel.endpoint()? else {
             let server = Server::bind("stdio+header:").await?.dialect(Dialect::lsp());
-            let server = match tap {
-                Some(tap) => server.limits(limits).tap(BoxedTap(tap)),
-                None => server.limits(limits),
-            };
+            let server = server.limits(limits).tap(tap);
             return Ok(server.serve_until(handler, lifecycle.ended()).await?);
         };
-        let client = Client::builder().dialect(Dialect::lsp()).limits(limits).handler(handler);
-        let client = match tap {
-            Some(tap) => client.tap(BoxedTap(tap)),
-            None => client,
-        };
-        let client = client.connect(endpoint).await?;
+        let client = Client::builder().dialect(Dialect::lsp()).limits(limits).tap(tap);
+        let client = client.handler(handler).connect(endpoint).await?;
         if let Some(editor) = client.peer() {
             tokio::select! {
                 _ = editor.closed() => {}
@@ -234,21 +235,39 @@ impl fmt::Debug for ChannelServer {
     }
 }
 
-/// A tap of any type.
-struct BoxedTap(Box<dyn Tap>);
+/// The tap of the application, if it has one. It also reports messages of the editor that are not valid JSON-RPC: they
+/// reach no method, and a document change in such a message is lost.
+struct EditorTap {
+    faults: Faults,
+    tap: Option<Box<dyn Tap>>,
+}
 
-impl Tap for BoxedTap {
+impl Tap for EditorTap {
     fn message(&self, message: &TappedMessage<'_>) {
-        self.0.message(message);
+        if message.direction == Direction::Sent && is_error_without_id(message.bytes) {
+            let error = excerpt(&String::from_utf8_lossy(message.bytes));
+            tracing::error!(error, "the editor sent a message that is not valid JSON-RPC");
+            let effect = "a document change in it is lost";
+            let fault = format!("a message of the editor is not valid JSON-RPC, {effect}: {error}");
+            self.faults.report_message(&fault);
+        }
+        if let Some(tap) = &self.tap {
+            tap.message(message);
+        }
     }
 
     fn opened(&self, connection: &Connection) {
-        self.0.opened(connection);
+        self.tap.iter().for_each(|tap| tap.opened(connection));
     }
 
     fn closed(&self, connection: &Connection, reason: &CloseReason) {
-        self.0.closed(connection, reason);
+        self.tap.iter().for_each(|tap| tap.closed(connection, reason));
     }
+}
+
+/// Whether a message of this side is the error response to a message without a readable id.
+fn is_error_without_id(message: &[u8]) -> bool {
+    message.ends_with(b"\"id\":null}") && message.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":")
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -167,8 +167,8 @@ impl LanguageService {
 
     /// Makes this the only service of the process: it shares this lifecycle, ends when the editor's process
     /// (`processId` of `initialize`) has ended, and writes faults of the editor to stderr.
-    pub(crate) fn for_process(mut self, lifecycle: Arc<Lifecycle>) -> Self {
-        self.methods.faults = Faults::stderr();
+    pub(crate) fn for_process(mut self, lifecycle: Arc<Lifecycle>, faults: Faults) -> Self {
+        self.methods.faults = faults;
         Self { lifecycle, ends_with_editor: true, ..self }.wrapped()
     }
 

@@ -256,6 +256,13 @@ fn the_first_notification_that_cannot_be_decoded_is_reported_on_stderr() {
         );
         line
     };
+    // A document change without a version of JSON-RPC.
+    let invalid = json!({"method": "textDocument/didChange", "params": {}});
+    let (_, _, log) = run_example("asking_server", &[initialize(None), invalid.clone(), invalid]);
+    let start = "a message of the editor is not valid JSON-RPC, a document change in it is lost: ";
+    assert!(log.starts_with(start) && log.lines().count() == 1, "{log}");
+    assert!(log.contains("`jsonrpc`"), "{log}");
+
     let line = report(change("file:///a", json!("a")));
     assert!(line.contains("file:///a is closed until the editor opens it again"), "{line}");
     // Texts of the editor are neither long nor do they reach a terminal.
