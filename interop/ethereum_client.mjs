@@ -197,6 +197,8 @@ run(async () => {
   await ethersLost('ipc', () => new ethers.IpcSocketProvider(ipcPath), (provider) => {
     // At the end of the connection, ethers emits an event that it rejects itself: unknown ProviderEvent "close".
     provider.emit = async () => false;
+    // It may still write, for example a call for the newest block, and has no listener for the error.
+    provider.socket.on('error', () => {});
     return new Promise((resolve) => provider.socket.once('close', resolve));
   });
 });
