@@ -164,7 +164,8 @@ impl From<CallError> for CommandError {
                 "`jsonrpc` is missing",
                 "a peer of JSON-RPC 1.0 needs --dialect v1, a Bitcoin node --dialect bitcoin",
             ),
-            _ => failure.hint_where("401 Unauthorized", "--user or -H sends credentials"),
+            _ => failure
+                .hint_where("401 Unauthorized", "--user, --jwt-secret or -H sends credentials"),
         }
     }
 }

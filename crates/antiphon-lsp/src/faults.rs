@@ -36,7 +36,7 @@ impl Faults {
     /// Reports a fault that a connection can have only once.
     pub(crate) fn report_once(&self, fault: &str) {
         if matches!(self, Self::Stderr(_)) && !tracing::dispatcher::has_been_set() {
-            // An editor that does not read stderr, or has closed it, is no reason to end.
+            // Ignores a failed write: the server goes on if its stderr is closed.
             let _ = writeln!(stderr(), "{fault}");
         }
     }

@@ -40,7 +40,10 @@ fn the_readers_of_the_cookie_are_admitted() {
         let ended = call(url, &[&["whoami"], refused].concat());
         assert_eq!((ended.code, &*ended.stdout), (Some(3), ""), "{ended:?}");
         assert!(ended.stderr.contains("401"), "{ended:?}");
-        assert!(ended.stderr.contains("hint: --user or -H sends credentials"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("hint: --user, --jwt-secret or -H sends credentials"),
+            "{ended:?}"
+        );
     }
 }
 

@@ -30,8 +30,9 @@ impl History {
     }
 }
 
-/// The methods of Bitcoin Core whose params are passphrases or private keys.
-const SECRET_METHODS: [&str; 12] = [
+/// The methods of Bitcoin Core whose params are passphrases or private keys. `walletpassphrase` also matches
+/// `walletpassphrasechange`.
+const SECRET_METHODS: [&str; 11] = [
     "createwallet",
     "descriptorprocesspsbt",
     "encryptwallet",
@@ -43,7 +44,6 @@ const SECRET_METHODS: [&str; 12] = [
     "signmessagewithprivkey",
     "signrawtransactionwithkey",
     "walletpassphrase",
-    "walletpassphrasechange",
 ];
 
 /// Returns the path of the history file in the state directory of the XDG Base Directory Specification, and creates
