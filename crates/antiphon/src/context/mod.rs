@@ -146,6 +146,21 @@ impl Context {
         self.0.origin.send(self.encode_notification(method, &params)?).await
     }
 
+    /// Sends an encoded message to the caller, before the response of this call. Waits while the write queue is
+    /// full. The message goes where [`notify`](Self::notify) sends its notification.
+    ///
+    /// For protocols in which a request to the caller goes out on the event stream of one HTTP request, and its
+    /// response comes in by another one. On a duplex connection, use [`peer`](Self::peer) instead: it chooses the
+    /// ids of its calls, and an id that you choose can collide with them.
+    ///
+    /// The bytes are sent as they are. They must be one message without a line break.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped while it waits, the message is not sent. No part of it is sent.
+    pub async fn send_message(&self, message: Bytes) -> Result<(), CallError> {
+        self.0.origin.send(message).await
+    }
+
     /// Notifies the peer right after the reply of this call.
     ///
     /// The notification follows the reply on the wire. In a batch, it follows the reply of the whole batch.

@@ -205,7 +205,9 @@ impl Document {
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
         references::resolve_all(&mut value)?;
-        serde_json::from_value(value).map_err(DocumentError::Shape)
+        // The error names the place: a document may have hundreds of methods.
+        serde_path_to_error::deserialize(value)
+            .map_err(|error| DocumentError::Shape(serde::de::Error::custom(error)))
     }
 
     /// Returns the method with this name or, if there is none, with this alias.

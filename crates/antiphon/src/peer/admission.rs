@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Context as Poller;
 
-use antiphon_core::{ErrorObject, Id, Payload, decode};
+use antiphon_core::{ErrorObject, Id, Intent, Invalid, Payload, decode};
 
 use super::backlog::{QueuedPayload, is_requests_only};
 use super::connection_task::ConnectionTask;
@@ -30,10 +30,13 @@ impl<T: Transport> ConnectionTask<T> {
     /// response that could reject it, so it is never dropped before the shutdown.
     pub(super) fn dispatch(
         &mut self,
-        payload: Payload,
+        mut payload: Payload,
         bytes: usize,
         poller: &mut Poller<'_>,
     ) -> Result<(), CloseReason> {
+        if matches!(payload, Payload::Batch(_)) && !self.dispatcher.handler.accepts_batches() {
+            payload = Payload::One(Err(batch_refused()));
+        }
         if self.phase == Phase::Stopping {
             return self.refuse(payload, "shutting down");
         }
@@ -306,4 +309,10 @@ impl<T: Transport> ConnectionTask<T> {
             shared.finish(&tickets, answer, drive.take_followers());
         });
     }
+}
+
+/// The entry that replaces a batch whose handler accepts none.
+fn batch_refused() -> Invalid {
+    let error = ErrorObject::invalid_request().with_data("batches are not accepted here");
+    Invalid { id: Id::Null, error, intent: Intent::Request }
 }

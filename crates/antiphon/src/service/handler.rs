@@ -68,6 +68,13 @@ pub trait Handler: Send + Sync + 'static {
         None
     }
 
+    /// Whether a batch is served. If not, a batch gets one error -32600, and none of its entries runs. The default is
+    /// true. Asked for each batch of a connection, for protocols in which the first messages decide it. Over HTTP, an
+    /// `HttpPolicy` decides.
+    fn accepts_batches(&self) -> bool {
+        true
+    }
+
     /// Adds a `tower` layer around each call and notification. The entries of a batch pass it one by one.
     /// The layer that is added last is the outermost and sees a call first.
     ///
@@ -102,5 +109,9 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
 
     fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
         (**self).for_connection(peer)
+    }
+
+    fn accepts_batches(&self) -> bool {
+        (**self).accepts_batches()
     }
 }

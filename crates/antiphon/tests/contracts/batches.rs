@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon::{CallError, Context, Limits, Router};
+use antiphon::{BoxFuture, CallError, Context, Handler, Invocation, Limits, Outcome, Router};
 use tokio::sync::Barrier;
 
 use crate::support::{
@@ -168,4 +168,38 @@ async fn a_client_accepts_a_reply_as_long_as_its_batch() {
             }
         }
     }
+}
+
+/// A handler that serves single requests only.
+struct Single(Router);
+
+impl Handler for Single {
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        self.0.call(call, cx)
+    }
+
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        self.0.notify(notification, cx)
+    }
+
+    fn accepts_batches(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn a_handler_can_refuse_batches() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let router = Router::new().method("count", move |(): (), _cx: Context| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok(()) }
+    });
+    let (mut raw, _served) = Raw::served(Limits::default(), Single(router));
+    raw.send(&format!("[{},{}]", request(1, "count", "[]"), request(2, "count", "[]"))).await;
+    let refused = raw.next().await;
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&(-32600).into(), &().into()));
+    raw.send(&request(3, "count", "[]")).await;
+    assert_eq!(raw.next().await["id"], 3);
+    assert_eq!(calls.load(Ordering::SeqCst), 1, "no entry of the batch ran");
 }
