@@ -38,6 +38,10 @@ pub(crate) fn link(section: &str) -> Option<String> {
         ("LSP", anchor) => format!(
             "https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#{anchor}"
         ),
+        ("MCP", page) => {
+            let page = page.replacen(' ', "/", 1).replace("/index#", "#");
+            format!("https://modelcontextprotocol.io/specification/{page}")
+        }
         ("JSON-RPC", "1.0") => "https://www.jsonrpc.org/specification_v1".to_owned(),
         ("Bitcoin", _) => {
             "https://github.com/bitcoin/bitcoin/blob/master/doc/JSON-RPC-interface.md".to_owned()
@@ -67,6 +71,8 @@ mod tests {
         let allow = link("RFC 9110 15.5.6").unwrap();
         assert_eq!(allow, "https://www.rfc-editor.org/rfc/rfc9110#section-15.5.6");
         assert!(link("LSP headerPart").unwrap().ends_with("/#headerPart"));
+        let lifecycle = link("MCP 2025-11-25 basic/lifecycle#initialization").unwrap();
+        assert!(lifecycle.ends_with("/specification/2025-11-25/basic/lifecycle#initialization"));
         assert_eq!(link("my own rules"), None);
     }
 }

@@ -78,6 +78,14 @@ impl ResolvedTarget {
         Ok(Self { name, address, location, headers: headers.to_vec(), tls, is_quiet: false })
     }
 
+    /// Reports whether the server is on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.location {
+            TargetLocation::Tcp(addresses) => addresses.iter().all(|found| is_loopback(found.ip())),
+            TargetLocation::Unix(_) | TargetLocation::Child(_) => true,
+        }
+    }
+
     /// Describes why a connection failed.
     pub fn unreachable(&self, error: &io::Error) -> CheckError {
         let address = &self.address;

@@ -10,14 +10,8 @@ impl SuiteRun {
     /// Returns the reason why this case does not apply.
     pub(super) fn inapplicable_reason(&self, case: &TranscriptCase) -> Option<String> {
         let (facts, profile) = (&case.facts, self.server_access.profile);
-        if !facts.fits(self.wire) {
-            return Some(match &facts.only[..] {
-                [] => "cannot be expressed over this transport".to_owned(),
-                only => {
-                    let names: Vec<String> = only.iter().map(ToString::to_string).collect();
-                    format!("applies only to {}", names.join(", "))
-                }
-            });
+        if let Some(reason) = self.transport_obstacle(case) {
+            return Some(reason);
         }
         if !facts.profiles.is_empty() && !facts.profiles.contains(&profile) {
             let names: Vec<String> = facts.profiles.iter().map(ToString::to_string).collect();
@@ -37,6 +31,20 @@ impl SuiteRun {
             return Some("requires a server that accepts many connections".to_owned());
         }
         self.methods.lacks(case).map(|lacking| format!("requires {lacking}"))
+    }
+
+    /// Returns the reason why the transport cannot express the case.
+    pub(super) fn transport_obstacle(&self, case: &TranscriptCase) -> Option<String> {
+        if case.facts.fits(self.wire) {
+            return None;
+        }
+        Some(match &case.facts.only[..] {
+            [] => "cannot be expressed over this transport".to_owned(),
+            only => {
+                let names: Vec<String> = only.iter().map(ToString::to_string).collect();
+                format!("applies only to {}", names.join(", "))
+            }
+        })
     }
 }
 

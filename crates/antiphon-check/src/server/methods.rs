@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::connection::ServerConnection;
+use super::mcp::McpFeatures;
 use super::server_access::{ServerAccess, quoted};
 use crate::transcript::json::{Json, JsonValue};
 use crate::transcript::{Bindings, CaseStep, Profile, TranscriptCase};
@@ -32,6 +33,8 @@ pub(crate) struct ServerMethods {
     allows_name: bool,
     /// The methods of the suite that the server has.
     has: BTreeSet<&'static str>,
+    /// The features of an MCP server.
+    pub(crate) mcp: Option<McpFeatures>,
 }
 
 /// The methods that cases call by name: params, and the reply that shows that the server has it.
@@ -143,7 +146,15 @@ impl ServerMethods {
         let result =
             first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
         let allows_name = server_access.timing.probe_delays().is_none();
-        Ok(Self { method, params, result, has_method, took, allows_name, has })
+        Ok(Self { method, params, result, has_method, took, allows_name, has, mcp: None })
+    }
+
+    /// Returns the ordinary call of an MCP server, and its features.
+    pub(super) fn of_mcp(call: (String, String), took: Duration, mcp: McpFeatures) -> Self {
+        let (method, params) = call;
+        let (result, has) = (None, BTreeSet::new());
+        let (has_method, allows_name) = (true, false);
+        Self { method, params, result, has_method, took, allows_name, has, mcp: Some(mcp) }
     }
 
     /// Returns the initial bindings of a case.
@@ -156,6 +167,9 @@ impl ServerMethods {
         }
         if let Some(result) = &self.result {
             let _ = bindings.set("result", result);
+        }
+        for (name, value) in self.mcp.iter().flat_map(McpFeatures::bindings) {
+            let _ = bindings.set(name, value);
         }
         bindings
     }
@@ -180,6 +194,9 @@ impl ServerMethods {
         let texts = || case.sent().map(|text| &*text.written);
         if !self.has_method && texts().any(|text| text.contains("\"<method>\"")) {
             return Some("a method that returns a result; name one with --method".to_owned());
+        }
+        if let Some(mcp) = &self.mcp {
+            return case.facts.needs.iter().flatten().find_map(|need| mcp.lacks(need));
         }
         let is_meant = |name: &str| self.allows_name && name == self.method;
         let missing = |name: &str| !self.has.contains(name) && !is_meant(name);
@@ -259,6 +276,7 @@ async fn ordinary(
             vec![("workspace/symbol", r#"{"query":""}"#)].into_iter().map(owned).collect()
         }
         Profile::Bitcoin => ["getblockcount", "uptime"].map(|name| owned((name, "[]"))).to_vec(),
+        Profile::Mcp => Vec::new(),
         Profile::Ethereum => {
             ["eth_chainId", "web3_clientVersion"].map(|name| owned((name, "[]"))).to_vec()
         }
@@ -352,6 +370,7 @@ mod tests {
             took: Duration::ZERO,
             allows_name: false,
             has: has.iter().copied().collect(),
+            mcp: None,
         }
     }
 

@@ -8,6 +8,7 @@ mod case_outcome;
 mod case_run;
 mod connection;
 mod liveness;
+mod mcp;
 mod methods;
 mod normalize_bitcoin;
 mod server_access;
@@ -26,7 +27,7 @@ use crate::RunEvent;
 use crate::error::CheckError;
 use crate::raw::{Address, TlsOptions};
 use crate::result::CaseResult;
-use crate::transcript::Profile;
+use crate::transcript::{Profile, TranscriptCase};
 
 pub use self::suite::Suite;
 pub(crate) use self::suite::without_mark;
@@ -79,6 +80,8 @@ impl ServerCheck {
     pub const TIMEOUT: Duration = Duration::from_secs(2);
     /// The default time limit of a run.
     pub const BUDGET: Duration = Duration::from_secs(25);
+    /// The default time limit of a run with the profile `mcp`, which starts many processes over stdio.
+    pub const MCP_BUDGET: Duration = Duration::from_secs(60);
     /// The default time limit of a run with attacks.
     pub const HOSTILE_BUDGET: Duration = Duration::from_secs(300);
 
@@ -115,9 +118,12 @@ pub async fn run(
 ) -> Result<ServerRun, CheckError> {
     let mut run = check.begin(suite, &on_event).await?;
     let cases = suite.in_order_for(check.profile);
-    let results = run
-        .run_cases(&cases, |done, case| on_event(RunEvent::Case { done, group: &case.group }))
-        .await;
+    let on_case =
+        |done, case: &TranscriptCase| on_event(RunEvent::Case { done, group: &case.group });
+    let results = match check.profile {
+        Profile::Mcp => mcp::run_cases(&mut run, &cases, suite.is_shipped(), on_case).await,
+        _ => run.run_cases(&cases, on_case).await,
+    };
     let (is_gone, is_late) = (run.is_gone, run.is_late);
     Ok(ServerRun { results, method: run.methods.method.clone(), is_gone, is_late })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::connection::{ConnectionEnd, HttpResponse, ServerConnection, ServerEvent};
+use super::mcp::McpClient;
 use super::methods::ServerMethods;
 use super::timing::Timing;
 use crate::raw::{AddressProtocol, ResolvedTarget, TargetLocation};
@@ -22,13 +23,15 @@ pub(crate) struct ServerAccess {
     pub(crate) target: ResolvedTarget,
     pub(crate) profile: Profile,
     pub(crate) timing: Timing,
+    /// The client of an MCP server.
+    pub(crate) mcp: Option<McpClient>,
     /// The number of the next id.
     next: AtomicU64,
 }
 
 impl ServerAccess {
     pub(crate) fn new(target: ResolvedTarget, profile: Profile, timing: Timing) -> Self {
-        Self { target, profile, timing, next: AtomicU64::new(1) }
+        Self { target, profile, timing, mcp: None, next: AtomicU64::new(1) }
     }
 
     /// Connects, and performs the handshake of the dialect.
@@ -36,6 +39,9 @@ impl ServerAccess {
         let mut connection = self.connect(false).await?;
         if self.profile == Profile::Lsp {
             self.initialize(&mut connection).await?;
+        }
+        if let Some(mcp) = &self.mcp {
+            self.begin_mcp(&mut connection, mcp.has_handshake()).await?;
         }
         Ok(connection)
     }
@@ -53,7 +59,12 @@ impl ServerAccess {
     async fn open(&self, bare: bool) -> io::Result<ServerConnection> {
         let reply_timeout = self.timing.full_timeout();
         let late = |_| io::Error::other(format!("no connection within {reply_timeout:?}"));
-        timeout(reply_timeout, ServerConnection::connect(&self.target, bare)).await.map_err(late)?
+        let connected = timeout(reply_timeout, ServerConnection::connect(&self.target, bare));
+        let mut connection = connected.await.map_err(late)??;
+        if let Some(mcp) = &self.mcp {
+            connection.set_mcp(mcp.connection());
+        }
+        Ok(connection)
     }
 
     async fn initialize(&self, connection: &mut ServerConnection) -> Result<(), String> {
@@ -103,7 +114,7 @@ impl ServerAccess {
         self.reply_within(connection, request, self.timing.full_timeout()).await
     }
 
-    async fn reply_within(
+    pub(super) async fn reply_within(
         &self,
         connection: &mut ServerConnection,
         (call, id): (String, String),
@@ -112,8 +123,7 @@ impl ServerAccess {
         let reply = async {
             if self.is_http() {
                 let reply = self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
-                let told = || format!("HTTP status {} {}", reply.status, shortened(&reply.body));
-                return answer_to(&reply.body, &id).ok_or_else(told);
+                return reply_in(connection, &reply, &id).await;
             }
             connection.send(call.as_bytes()).await;
             loop {
@@ -122,7 +132,9 @@ impl ServerAccess {
                     ServerEvent::Control(8, _) => {
                         return Err("the server sent a close frame".to_owned());
                     }
-                    ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
+                    ServerEvent::Control(..)
+                    | ServerEvent::Response(_)
+                    | ServerEvent::StreamEnd => continue,
                     ServerEvent::End(end) => return Err(end.what),
                 };
                 if let Some(reply) = answer_to(&message, &id) {
@@ -145,10 +157,19 @@ impl ServerAccess {
         // An echo of the checker's own call is not a Request.
         let id = json.member("id").filter(|id| !has_our_prefix(id));
         if let (Some(_), Some(id)) = (json.member("method"), id) {
-            let error = r#"{"code":-32601,"message":"Method not found"}"#;
-            let reply = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
+            let is_ping = self.mcp.is_some()
+                && json.member("method").is_some_and(|method| method.is_text("ping"));
+            let answer = match is_ping {
+                true => r#""result":{}"#,
+                false => r#""error":{"code":-32601,"message":"Method not found"}"#,
+            };
+            let reply = format!(r#"{{"jsonrpc":"2.0",{answer},"id":{}}}"#, id.text());
             let _ = timeout(self.timing.reply_timeout(), connection.send(reply.as_bytes())).await;
         }
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.target.address.protocol, AddressProtocol::Stream(_))
     }
 
     pub(crate) fn is_http(&self) -> bool {
@@ -164,13 +185,13 @@ impl ServerAccess {
     ) -> Result<HttpResponse, ConnectionEnd> {
         let mut is_fresh = connection.is_over();
         if is_fresh {
-            *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
+            self.reconnect(connection).await?;
         }
         loop {
             connection.send(message).await;
             match final_answer(connection).await {
                 Err(end) if !is_fresh && !end.is_violation => {
-                    *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
+                    self.reconnect(connection).await?;
                     is_fresh = true;
                 }
                 reply => return reply,
@@ -178,8 +199,24 @@ impl ServerAccess {
         }
     }
 
+    /// Returns the response to a request that is not a POST of a message.
+    pub(super) async fn next_response(
+        &self,
+        connection: &mut ServerConnection,
+    ) -> Result<Result<HttpResponse, ConnectionEnd>, tokio::time::error::Elapsed> {
+        timeout(self.timing.full_timeout(), final_answer(connection)).await
+    }
+
+    /// Replaces the connection by a new one in the same session.
+    async fn reconnect(&self, connection: &mut ServerConnection) -> Result<(), ConnectionEnd> {
+        let mut new = self.connect(false).await.map_err(ConnectionEnd::closed)?;
+        new.continue_session_of(connection);
+        *connection = new;
+        Ok(())
+    }
+
     /// Returns a call with a new id, and the id.
-    fn request(&self, method: &str, params: &str) -> (String, String) {
+    pub(super) fn request(&self, method: &str, params: &str) -> (String, String) {
         let id = self.id();
         let call = format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params},"id":{id}}}"#);
         (call, id)
@@ -205,7 +242,30 @@ async fn final_answer(connection: &mut ServerConnection) -> Result<HttpResponse,
             ServerEvent::Response(reply) if reply.status < 200 && reply.status != 101 => {}
             ServerEvent::Response(reply) => return Ok(reply),
             ServerEvent::End(end) => return Err(end),
-            ServerEvent::Message(_) | ServerEvent::Control(..) => {}
+            ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::StreamEnd => {}
+        }
+    }
+}
+
+/// Returns the Response with this id from an HTTP response or its event stream.
+async fn reply_in(
+    connection: &mut ServerConnection,
+    response: &HttpResponse,
+    id: &str,
+) -> Result<Json, String> {
+    if !response.is_stream {
+        let told = || format!("HTTP status {} {}", response.status, shortened(&response.body));
+        return answer_to(&response.body, id).ok_or_else(told);
+    }
+    loop {
+        match connection.next().await {
+            ServerEvent::Message(message) => {
+                if let Some(reply) = answer_to(&message, id) {
+                    return Ok(reply);
+                }
+            }
+            ServerEvent::End(end) => return Err(end.what),
+            _ => return Err("the event stream ended without a response".to_owned()),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::ServerCheck;
+use super::mcp::{self, FoundEra};
 use super::methods::ServerMethods;
 use super::server_access::ServerAccess;
 use super::spawned_server::SpawnedServer;
@@ -14,7 +15,7 @@ use super::timing::{PROBE_DELAY, Timing};
 use crate::RunEvent;
 use crate::error::{CheckError, CheckErrorKind};
 use crate::raw::{AddressProtocol, RemoteHosts, ResolvedTarget, StreamFraming, TargetLocation};
-use crate::transcript::WireKind;
+use crate::transcript::{Profile, WireKind};
 
 /// The longest run: still far from the limits of the clock.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -26,6 +27,12 @@ impl ServerCheck {
         suite: &Suite,
         on_event: &impl Fn(RunEvent<'_>),
     ) -> Result<SuiteRun, CheckError> {
+        let named = self.method.as_ref().map(|(method, _)| &**method);
+        if self.profile == Profile::Mcp && named.is_some_and(|method| method != "tools/call") {
+            let what = "--profile mcp takes no --method except tools/call";
+            return Err(CheckError::usage(what)
+                .hint("name a harmless tool: --params '{\"name\":\"...\",\"arguments\":{}}'"));
+        }
         let server_access = self.server_access(suite).await?;
         let deadline = server_access.timing.deadline;
         self.start(server_access, on_event).await.map_err(|error| {
@@ -77,14 +84,14 @@ impl ServerCheck {
         if !is_child {
             self.reach(&server_access).await?;
         }
-        let methods = match ServerMethods::find(&server_access, self.method.clone()).await {
+        let (methods, later_eras) = match self.methods(&mut server_access).await {
             Ok(methods) => methods,
             Err(fault) => {
                 // An extra process only for the connection test is started only after a failure.
                 if is_child {
                     self.reach(&server_access).await?;
                 }
-                return Err(no_reply(&fault, wire));
+                return Err(no_reply(&fault, wire, self.profile));
             }
         };
         server_access.timing.adapt_to(methods.took);
@@ -93,7 +100,24 @@ impl ServerCheck {
                 "no known method returns a result; name one with --method to run more cases",
             ));
         }
-        Ok(SuiteRun::new(server_access, methods, wire, server, self.hostile))
+        let mut run = SuiteRun::new(server_access, methods, wire, server, self.hostile);
+        run.later_eras = later_eras;
+        Ok(run)
+    }
+
+    /// Finds the methods of the server; for an MCP server, those of each era.
+    async fn methods(
+        &self,
+        server_access: &mut ServerAccess,
+    ) -> Result<(ServerMethods, Vec<FoundEra>), String> {
+        if self.profile != Profile::Mcp {
+            let methods = ServerMethods::find(server_access, self.method.clone()).await?;
+            return Ok((methods, Vec::new()));
+        }
+        let mut eras = mcp::find_eras(server_access, self.method.clone()).await?;
+        let first = eras.remove(0);
+        server_access.mcp = Some(first.client);
+        Ok((first.methods, eras))
     }
 
     /// Checks that the server accepts connections, with TLS and WebSocket as the endpoint requires.
@@ -119,11 +143,14 @@ impl ServerCheck {
 const CREDENTIALS: &str =
     "-H 'Authorization: Bearer ...' adds credentials if the server requires them";
 
-fn no_reply(fault: &str, wire: WireKind) -> CheckError {
+fn no_reply(fault: &str, wire: WireKind, profile: Profile) -> CheckError {
     let is_refused =
         ["HTTP status 401", "HTTP status 403"].iter().any(|sign| fault.starts_with(sign));
     let hint = match wire {
         _ if is_refused => CREDENTIALS,
+        _ if profile == Profile::Mcp => {
+            "an MCP server accepts `initialize` or `server/discover`; check the path of the endpoint"
+        }
         WireKind::Line => {
             "the server may use another framing: try +header or +values, as in tcp+header://"
         }

@@ -16,7 +16,8 @@ macro_rules! shipped {
 
 const SHIPPED: &[(&str, &str)] = shipped! {
     "examples" "ids" "envelope" "batch" "parse" "notifications" "params" "shape" "errors" "reserved"
-    "streams" "pipelining" "reverse" "http" "websocket" "limits" "lsp" "bitcoin" "ethereum" "hostile"
+    "streams" "pipelining" "reverse" "http" "websocket" "limits" "lsp" "bitcoin" "ethereum"
+    "mcp-legacy" "mcp-modern" "mcp-messages" "hostile"
 };
 
 /// The cases of a run.

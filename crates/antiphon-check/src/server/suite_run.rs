@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::case_outcome::{blame_crash, crashed, result_of, result_of_finding};
 use super::case_run::{CaseRun, ConnectionAfter};
 use super::connection::ServerConnection;
+use super::mcp::FoundEra;
 use super::methods::ServerMethods;
 use super::server_access::ServerAccess;
 use super::spawned_server::SpawnedServer;
@@ -34,6 +35,8 @@ pub(super) struct SuiteRun {
     pub(super) is_gone: bool,
     /// The time was up before all cases were run.
     pub(super) is_late: bool,
+    /// The eras of an MCP server that are not checked yet.
+    pub(super) later_eras: Vec<FoundEra>,
     /// The time was up at the last finding. Such a finding says nothing about the server. The search for
     /// a crash after a finding does not count.
     was_time_up: bool,
@@ -76,6 +79,7 @@ impl SuiteRun {
             stop_reason,
             is_gone,
             is_late,
+            later_eras: Vec::new(),
             was_time_up,
         }
     }
@@ -132,7 +136,9 @@ impl SuiteRun {
         before: &mut [CaseResult],
     ) -> CaseResult {
         let case = &cases[index];
-        let is_fresh = case.facts.is_alone || (case.is_raw() && !self.is_child());
+        let is_fresh = case.facts.is_alone
+            || case.facts.is_without_handshake
+            || (case.is_raw() && !self.is_child());
         let spare = if is_fresh { None } else { self.spare.take() };
         let Some(spare) = spare else {
             return self.run_on_new_connection(cases, index, before).await;
@@ -237,7 +243,7 @@ impl SuiteRun {
             spare.connection.close().await;
         }
         let bare = self.wire == WireKind::Ws && begins_with_a_handshake(case);
-        let mut connection = self.dial(bare).await;
+        let mut connection = self.dial(bare, case).await;
         if let Err(fault) = &connection
             && let Err(how) = self.ensure_alive().await
         {
@@ -246,7 +252,7 @@ impl SuiteRun {
             if let Some(stop_reason) = &self.stop_reason {
                 return result_of(case, CaseStatus::NotRun, Some(stop_reason.clone()));
             }
-            connection = self.dial(bare).await;
+            connection = self.dial(bare, case).await;
         }
         let connection = match connection {
             Ok(connection) => connection,
@@ -264,8 +270,11 @@ impl SuiteRun {
         }
     }
 
-    async fn dial(&self, bare: bool) -> Result<ServerConnection, String> {
-        if bare { self.server_access.connect(true).await } else { self.server_access.dial().await }
+    async fn dial(&self, bare: bool, case: &TranscriptCase) -> Result<ServerConnection, String> {
+        match bare || case.facts.is_without_handshake {
+            true => self.server_access.connect(bare).await,
+            false => self.server_access.dial().await,
+        }
     }
 
     /// Runs the case on this connection, and keeps the connection if it is still usable.
@@ -292,6 +301,13 @@ impl SuiteRun {
                 if !case.is_raw() || self.is_child() {
                     self.spare = Some(spare);
                 }
+                Ok(())
+            }
+            // A new process says nothing about the old one.
+            Ok(ConnectionAfter::ProbeElsewhere)
+                if self.is_child() && case.facts.is_without_handshake =>
+            {
+                spare.connection.close().await;
                 Ok(())
             }
             Ok(ConnectionAfter::ProbeElsewhere) => {
@@ -321,6 +337,7 @@ impl SuiteRun {
         };
         if is_kept
             && !case.is_raw()
+            && !case.facts.is_without_handshake
             && self
                 .server_access
                 .call(&mut spare.connection, &self.methods.method, &self.methods.params)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections, Pattern, Profile,
+    ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections, McpEra, Pattern, Profile,
     RequirementLevel, TranscriptText, WireClass, WireKind,
 };
 
@@ -47,9 +47,18 @@ pub(super) fn profiles(text: &str) -> Result<Vec<Profile>, String> {
         "lsp" => Ok(Profile::Lsp),
         "bitcoin" => Ok(Profile::Bitcoin),
         "ethereum" => Ok(Profile::Ethereum),
-        _ => Err(format!("unknown profile {name:?}; choose lsp, bitcoin or ethereum")),
+        "mcp" => Ok(Profile::Mcp),
+        _ => Err(format!("unknown profile {name:?}; choose lsp, bitcoin, ethereum or mcp")),
     };
     text.split_whitespace().map(profile).collect()
+}
+
+pub(super) fn era(text: &str) -> Result<McpEra, String> {
+    match text {
+        "legacy" => Ok(McpEra::Legacy),
+        "modern" => Ok(McpEra::Modern),
+        _ => Err(format!("unknown era {text:?}; choose legacy or modern")),
+    }
 }
 
 pub(super) fn yes(text: &str, word: &str) -> Result<bool, String> {
@@ -155,6 +164,17 @@ pub(super) fn head(text: &str) -> Result<HeadLine, String> {
         text => ExpectedHeader::Holding(text.to_ascii_lowercase()),
     };
     Ok(HeadLine::Header(name.trim().to_ascii_lowercase(), is))
+}
+
+/// Parses `name: value` or `name: <none>`, a header of the next POST.
+pub(super) fn post_header(text: &str) -> Result<(String, Option<TranscriptText>), String> {
+    let (name, value) =
+        text.split_once(':').ok_or("write `>h name: value` or `>h name: <none>`")?;
+    let value = match value.trim() {
+        "<none>" => None,
+        value => Some(TranscriptText::new(value)?),
+    };
+    Ok((name.trim().to_ascii_lowercase(), value))
 }
 
 pub(super) fn wait(text: &str) -> Result<Duration, String> {

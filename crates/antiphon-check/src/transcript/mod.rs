@@ -4,6 +4,7 @@
 
 pub(crate) mod json;
 mod line;
+mod mcp_rule;
 mod parse;
 mod pattern;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::time::Duration;
 use crate::selection::CaseSummary;
 
 pub(crate) use self::line::StatusSet;
+pub(crate) use self::mcp_rule::McpRule;
 pub(crate) use self::parse::parse;
 pub(crate) use self::pattern::{Bindings, Order, Pattern};
 pub(crate) use self::transcript_text::TranscriptText;
@@ -59,6 +61,12 @@ pub(crate) struct CaseFacts {
     pub(crate) is_alone: bool,
     /// The case is an attack.
     pub(crate) is_hostile: bool,
+    /// The case does the handshake of the dialect itself.
+    pub(crate) is_without_handshake: bool,
+    /// The generation of MCP that the case is about; any, if there is none.
+    pub(crate) era: Option<McpEra>,
+    /// The case sends nothing: it judges every message of the run by this rule.
+    pub(crate) watch: Option<McpRule>,
 }
 
 /// The requirement level of a case, after RFC 2119.
@@ -98,6 +106,8 @@ pub enum Profile {
     Bitcoin,
     /// Ethereum nodes: params by position
     Ethereum,
+    /// MCP servers, from 2024-11-05 to 2026-07-28
+    Mcp,
 }
 
 impl fmt::Display for Profile {
@@ -107,8 +117,18 @@ impl fmt::Display for Profile {
             Self::Lsp => "lsp",
             Self::Bitcoin => "bitcoin",
             Self::Ethereum => "ethereum",
+            Self::Mcp => "mcp",
         })
     }
+}
+
+/// The two generations of MCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum McpEra {
+    /// Up to 2025-11-25: a session that begins with `initialize`.
+    Legacy,
+    /// Since 2026-07-28: every request carries its version and capabilities.
+    Modern,
 }
 
 /// The wires that a case can distinguish.
@@ -194,10 +214,9 @@ impl TranscriptCase {
 
     /// Reports whether the case calls a slow method.
     pub(crate) fn is_slow(&self) -> bool {
+        const SLOW: [&str; 3] = ["\"sleep\"", "\"call_me_back\"", "\"<tool>\""];
         let is_slow = |step: &CaseStep| match step {
-            CaseStep::Send(text) => {
-                ["\"sleep\"", "\"call_me_back\""].iter().any(|name| text.written.contains(name))
-            }
+            CaseStep::Send(text) => SLOW.iter().any(|name| text.written.contains(name)),
             _ => false,
         };
         self.steps.iter().any(is_slow)
@@ -225,6 +244,8 @@ pub(crate) enum CaseStep {
     ExpectFrame(ExpectedFrame, Alternative),
     /// Expect the server to close the connection.
     Closed,
+    /// Set a header of the next POST, or leave the header out.
+    Header(String, Option<TranscriptText>),
     /// Wait.
     Wait(Duration),
     /// Open more connections, and send a text on each.

@@ -5,7 +5,7 @@
 
 use super::line::{self, HeadLine};
 use super::{
-    Alternative, CaseFacts, CaseStep, ExpectedMessage, Pattern, StatusSet, TranscriptCase,
+    Alternative, CaseFacts, CaseStep, ExpectedMessage, McpRule, Pattern, StatusSet, TranscriptCase,
     TranscriptText,
 };
 
@@ -52,6 +52,8 @@ impl Transcript<'_> {
             ">f" => {
                 line::frame(rest).and_then(|(first, load)| self.step(CaseStep::Frame(first, load)))
             }
+            ">h" => line::post_header(rest)
+                .and_then(|(name, value)| self.step(CaseStep::Header(name, value))),
             "<<" => self.head(rest),
             "<f" => self
                 .step(CaseStep::ExpectFrame(line::expected_frame(rest)?, Alternative::default())),
@@ -110,6 +112,7 @@ impl Transcript<'_> {
                 | CaseStep::Frame(..)
                 | CaseStep::Connect(_)
                 | CaseStep::Wait(_)
+                | CaseStep::Header(..)
         );
         if case.steps.is_empty() && !acts {
             return Err("a case starts with a message to send: `-->`".to_owned());
@@ -167,6 +170,12 @@ impl Transcript<'_> {
             if case.facts.section.is_empty() {
                 return fault(case, "has no section: add `@ section TEXT`");
             }
+            if case.facts.watch.is_some() {
+                if !case.steps.is_empty() {
+                    return fault(case, "has `@ watch`, so it cannot have steps");
+                }
+                continue;
+            }
             if !case.steps.iter().any(is_expectation) {
                 return fault(case, "must have an expectation, such as `<--` or `<-!`");
             }
@@ -201,6 +210,9 @@ impl CaseFacts {
             "profile" => self.profiles = line::profiles(text)?,
             "order" => self.is_ordered = line::yes(text, "kept")?,
             "alone" => self.is_alone = line::yes(text, "yes")?,
+            "handshake" => self.is_without_handshake = line::yes(text, "none")?,
+            "era" => self.era = Some(line::era(text)?),
+            "watch" => self.watch = Some(McpRule::parse(text)?),
             "hostile" => self.is_hostile = line::yes(text, "yes")?,
             "why" => return Err("`@ why` is for one case, not for a whole file".to_owned()),
             _ => return Err(format!("unknown fact {name:?}; choose one of {FACTS}")),
@@ -209,6 +221,5 @@ impl CaseFacts {
     }
 }
 
-const MARKS: &str = "#, ==, @, -->, -->x, <--, <||, <|!, <|x, <~~, <-!, <-x, >>, >>., >>x, <<, >f, <f, >+, >- or ~~";
-const FACTS: &str =
-    "section, level, why, only, skip, needs, unless, profile, order, alone or hostile";
+const MARKS: &str = "#, ==, @, -->, -->x, <--, <||, <|!, <|x, <~~, <-!, <-x, >>, >>., >>x, <<, >h, >f, <f, >+, >- or ~~";
+const FACTS: &str = "section, level, why, only, skip, needs, unless, profile, order, alone, handshake, era, watch or hostile";

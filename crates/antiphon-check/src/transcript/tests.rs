@@ -88,6 +88,9 @@ fn faults_name_the_file_and_the_line() {
         ("== a: b\n@ level must", 2, "MUST, SHOULD or choice"),
         ("== a: b\n@ only tcp", 2, "choose duplex"),
         ("== a: b\n@ colour red", 2, "unknown fact"),
+        ("== a: b\n@ era old", 2, "legacy or modern"),
+        ("== a: b\n@ watch all", 2, "unknown rule"),
+        ("== a: b\n>h accept", 2, "name: value"),
         ("@ why not", 1, "whole file"),
         ("== a: b\n== a: b", 2, "twice"),
     ] {
@@ -141,4 +144,23 @@ fn steps_below_messages_are_parsed() {
     let CaseStep::Expect(expected) = &steps[13] else { panic!("{:?}", steps[13]) };
     assert!(expected.any_of.len() == 2 && expected.or.silence && expected.or.closed);
     assert!(matches!(&steps[14], CaseStep::Closed));
+}
+
+#[test]
+fn a_watch_has_no_steps() {
+    let case = one("@ section 4\n== a: b\n@ profile mcp\n@ era modern\n@ watch json\n");
+    assert_eq!((case.facts.watch, case.facts.era), (Some(McpRule::Json), Some(McpEra::Modern)));
+    let with_steps = "@ section 4\n== a: b\n@ watch json\n--> 1\n<-!";
+    assert!(parse("group", with_steps).unwrap_err().contains("cannot have steps"));
+}
+
+#[test]
+fn headers_of_a_post_are_set_and_left_out() {
+    let case =
+        one("@ section 4\n@ handshake none\n== a: b\n>h X-A: <b>\n>h y: <none>\n--> 1\n<-!\n");
+    assert!(case.facts.is_without_handshake && case.is_raw());
+    assert!(
+        matches!(&case.steps[0], CaseStep::Header(name, Some(text)) if name == "x-a" && text.bytes() == b"<b>")
+    );
+    assert!(matches!(&case.steps[1], CaseStep::Header(name, None) if name == "y"));
 }

@@ -65,7 +65,9 @@ impl CaseRun<'_> {
                 let message = match self.connection.next().await {
                     ServerEvent::Message(message) => message,
                     ServerEvent::Control(8, _) | ServerEvent::End(_) => return false,
-                    ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
+                    ServerEvent::Control(..)
+                    | ServerEvent::Response(_)
+                    | ServerEvent::StreamEnd => continue,
                 };
                 if answer_to(&message, &id).is_some() {
                     return false;

@@ -13,6 +13,7 @@ mod reply_wait;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
@@ -111,7 +112,10 @@ impl<'a> CaseRun<'a> {
         if self.ignores_body {
             self.arrived.clear();
         }
-        if self.is_closed || (self.case.is_raw() && self.connection.speaks_http()) {
+        let is_used_up = self.is_closed
+            || self.case.facts.is_without_handshake
+            || (self.case.is_raw() && self.connection.speaks_http());
+        if is_used_up {
             return Ok(ConnectionAfter::ProbeElsewhere);
         }
         match self.probe().await {
@@ -133,7 +137,7 @@ impl<'a> CaseRun<'a> {
             CaseStep::Send(text) => self.send(&self.bindings.fill(&text.bytes())).await,
             CaseStep::Expect(expected) => self.expect(expected).await,
             CaseStep::Unordered(patterns) => self.unordered(patterns).await,
-            CaseStep::Nothing => self.nothing(),
+            CaseStep::Nothing => self.nothing().await,
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
@@ -151,6 +155,8 @@ impl<'a> CaseRun<'a> {
                 let sent = timeout(reply_timeout, self.connection.frame(*first, &payload)).await;
                 sent.map_err(|_| unread())
             }
+            // A status means nothing over a stream.
+            CaseStep::Response(_) if self.server_access.is_stream() => Ok(()),
             CaseStep::Response(expected) => match self.response(expected).await {
                 Err(finding) => self.allowed(finding, expected.or),
                 answered => answered,
@@ -160,6 +166,16 @@ impl<'a> CaseRun<'a> {
                 seen => seen,
             },
             CaseStep::Closed => self.closed().await,
+            CaseStep::Header(name, value) => {
+                let value = value.as_ref().map(|text| {
+                    let bytes = self.fill_address(&text.bytes());
+                    self.bindings.fill_header(&String::from_utf8_lossy(&bytes))
+                });
+                let shown = value.as_deref().unwrap_or("<none>");
+                self.dialogue.push(DialogueLine::Sent(format!("({name}: {shown})")));
+                self.connection.post_headers.push((name.clone(), value));
+                Ok(())
+            }
             CaseStep::Wait(time) => {
                 sleep(*time).await;
                 Ok(())
@@ -169,6 +185,18 @@ impl<'a> CaseRun<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the timeout of one reply. The tool of an MCP server may be slower than other methods, and so is the
+    /// first response of a process.
+    fn reply_timeout(&self) -> Duration {
+        let timing = &self.server_access.timing;
+        let Some(mcp) = &self.methods.mcp else { return timing.reply_timeout() };
+        if self.case.facts.is_without_handshake {
+            return timing.full_timeout() + 2 * mcp.start;
+        }
+        let patience = if self.case.is_slow() { 3 * mcp.tool_took } else { Duration::ZERO };
+        timing.full_timeout() + patience
     }
 
     fn record_sent(&mut self, bytes: &[u8]) {
@@ -188,7 +216,9 @@ impl<'a> CaseRun<'a> {
         }
         self.record_sent(message);
         if self.server_access.is_http() {
-            let response = self.post(message).await?;
+            let posted = self.post(message).await;
+            self.connection.post_headers.clear();
+            let response = posted?;
             self.arrived.extend((!response.body.is_empty()).then(|| response.body.clone()));
             self.posted = Some(response);
             return Ok(());
@@ -282,7 +312,12 @@ impl<'a> CaseRun<'a> {
         Ok(())
     }
 
-    fn nothing(&mut self) -> Result<(), Finding> {
+    async fn nothing(&mut self) -> Result<(), Finding> {
+        if self.connection.is_streaming()
+            && let Some(message) = self.streamed(&[]).await?
+        {
+            return Err(extra(&message));
+        }
         if let Some(event) = self.arrived.pop_front() {
             return Err(extra(&event));
         }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::reply_wait::{ReplyWait, WaitEnd};
 use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood};
 use crate::result::{FailureKind, Finding, shortened};
 use crate::server::connection::ServerEvent;
 use crate::server::server_access::{answer_to, is_ours};
+use crate::server::timing::PROBE_DELAY;
 use crate::transcript::json::Json;
 use crate::transcript::{Order, Pattern};
 
@@ -16,17 +17,21 @@ impl CaseRun<'_> {
     /// Returns the next message that can be a reply. If none arrives, it sends the probe early.
     pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
         if self.server_access.is_http() {
-            return self
-                .arrived
-                .pop_front()
-                .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
+            if let Some(message) = self.arrived.pop_front() {
+                return Ok(message);
+            }
+            let none = match self.connection.is_streaming() {
+                true => "the event stream ended without this message",
+                false => "the HTTP response has no body",
+            };
+            let streamed = self.streamed(wanted).await?;
+            return streamed.ok_or_else(|| Finding::new(FailureKind::Silent, none));
         }
         if let Some(message) = self.read_ahead.pop_front() {
             return Ok(message);
         }
         let begun = Instant::now();
-        let mut wait =
-            ReplyWait::new(begun, self.server_access.timing.reply_timeout(), self.probe_delays());
+        let mut wait = ReplyWait::new(begun, self.reply_timeout(), self.probe_delays());
         let mut skipped = 0;
         loop {
             match timeout_at(wait.deadline(), self.connection.next()).await {
@@ -52,7 +57,9 @@ impl CaseRun<'_> {
                     }
                 }
                 Ok(ServerEvent::Control(8, payload)) => return Err(self.close_frame(&payload)),
-                Ok(ServerEvent::Control(..) | ServerEvent::Response(_)) => {}
+                Ok(
+                    ServerEvent::Control(..) | ServerEvent::Response(_) | ServerEvent::StreamEnd,
+                ) => {}
                 Ok(ServerEvent::End(end)) => return Err(ended(end)),
                 Err(_) if wait.passed() == WaitEnd::Probe => self.probe_early().await?,
                 Err(_) => return Err(self.silence(begun)),
@@ -60,10 +67,33 @@ impl CaseRun<'_> {
         }
     }
 
+    /// Returns the next message of an open event stream; `None` at its end.
+    pub(super) async fn streamed(
+        &mut self,
+        wanted: &[Pattern],
+    ) -> Result<Option<Vec<u8>>, Finding> {
+        let begun = Instant::now();
+        let mut skipped = 0..MAX_UNSOLICITED;
+        while self.connection.is_streaming() {
+            skipped.next().ok_or_else(flood)?;
+            match self.event(begun).await? {
+                ServerEvent::Message(message) if !self.is_unsolicited(&message, wanted) => {
+                    return Ok(Some(message));
+                }
+                ServerEvent::End(end) => return Err(ended(end)),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the delay before the early probe, and after its reply. A slow method gets the full
     /// timeout: `None`.
     fn probe_delays(&self) -> Option<(Duration, Duration)> {
-        let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.server_access.is_http();
+        let is_plain = !self.case.is_raw()
+            && !self.case.is_slow()
+            && !self.case.facts.is_without_handshake
+            && !self.server_access.is_http();
         self.server_access.timing.probe_delays().filter(|_| is_plain)
     }
 
@@ -99,7 +129,8 @@ impl CaseRun<'_> {
     ) -> bool {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
-            return false;
+            // The monitor of MCP reports it, once.
+            return self.server_access.mcp.is_some();
         };
         let expects = |pattern: &Pattern| {
             pattern.matches(message, Order::Free, &mut self.bindings.clone()).is_ok()
@@ -116,8 +147,7 @@ impl CaseRun<'_> {
         }
         let (call, id) = self.server_access.probe(self.methods);
         if self.server_access.is_http() {
-            let answer = self.post(call.as_bytes()).await?;
-            return self.probed(&answer.body, &id);
+            return self.probe_by_post(&call, &id).await;
         }
         self.transmit(call.as_bytes()).await?;
         let begun = Instant::now();
@@ -129,7 +159,9 @@ impl CaseRun<'_> {
             let message = match event {
                 ServerEvent::Message(message) => message,
                 ServerEvent::Control(8, payload) => return Err(self.close_frame(&payload)),
-                ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
+                ServerEvent::Control(..) | ServerEvent::Response(_) | ServerEvent::StreamEnd => {
+                    continue;
+                }
                 ServerEvent::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
@@ -148,6 +180,25 @@ impl CaseRun<'_> {
             self.server_access.refuse(self.connection, &message).await;
         }
         Err(flood())
+    }
+
+    async fn probe_by_post(&mut self, call: &str, id: &str) -> Result<(), Finding> {
+        if self.connection.is_streaming() {
+            // No more responses may follow in the stream. It may stay open.
+            if let Ok(Ok(Some(left))) = timeout(PROBE_DELAY, self.streamed(&[])).await {
+                return Err(extra(&left));
+            }
+        }
+        let answer = self.post(call.as_bytes()).await?;
+        if !answer.is_stream {
+            return self.probed(&answer.body, id);
+        }
+        while let Some(message) = self.streamed(&[]).await? {
+            if answer_to(&message, id).is_some() {
+                return self.probed(&message, id);
+            }
+        }
+        Err(Finding::new(FailureKind::Silent, "the call after this case got no reply"))
     }
 
     pub(super) fn probed(&mut self, message: &[u8], id: &str) -> Result<(), Finding> {

@@ -14,20 +14,24 @@ use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraCo
 impl CaseRun<'_> {
     /// Replaces `<host>` and `<path>` with those of the endpoint.
     pub(super) fn fill_address(&self, bytes: &[u8]) -> Vec<u8> {
+        let mcp = self.connection.mcp.as_deref();
         let (AddressProtocol::Http { path, host } | AddressProtocol::Ws { path, host }) =
             &self.server_access.target.address.protocol
         else {
             return bytes.to_vec();
         };
         match std::str::from_utf8(bytes) {
-            Ok(text) => text.replace("<host>", host).replace("<path>", path).into_bytes(),
+            Ok(text) => {
+                let text = text.replace("<host>", host).replace("<path>", path);
+                mcp.map_or_else(|| text.clone(), |mcp| mcp.headers.fill(&text)).into_bytes()
+            }
             Err(_) => bytes.to_vec(),
         }
     }
 
     /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
-        let (begun, reply_timeout) = (Instant::now(), self.server_access.timing.reply_timeout());
+        let (begun, reply_timeout) = (Instant::now(), self.reply_timeout());
         let posted =
             timeout(reply_timeout, self.server_access.post(self.connection, message)).await;
         let response = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
@@ -37,7 +41,7 @@ impl CaseRun<'_> {
 
     /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
-        let deadline = begun + self.server_access.timing.reply_timeout();
+        let deadline = begun + self.reply_timeout();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {
@@ -47,7 +51,7 @@ impl CaseRun<'_> {
                 let line = format!("frame {opcode:#04x} {}", shortened(payload));
                 self.dialogue.push(DialogueLine::Received(line));
             }
-            ServerEvent::End(_) => {}
+            ServerEvent::StreamEnd | ServerEvent::End(_) => {}
         }
         Ok(event)
     }
@@ -72,7 +76,7 @@ impl CaseRun<'_> {
                     let what = format!("{reason}; expected status {}", expected.statuses.0);
                     return Err(Finding::new(fault, what));
                 }
-                ServerEvent::Message(_) | ServerEvent::Control(..) => {
+                ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::StreamEnd => {
                     return Err(wrong(
                         "a WebSocket frame arrived instead of an HTTP response".to_owned(),
                     ));
@@ -111,7 +115,10 @@ impl CaseRun<'_> {
                 // A pong may arrive unsolicited (RFC 6455, section 5.5.3).
                 (ServerEvent::Control(10, _), _) => {}
                 (
-                    ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::Response(_),
+                    ServerEvent::Message(_)
+                    | ServerEvent::Control(..)
+                    | ServerEvent::Response(_)
+                    | ServerEvent::StreamEnd,
                     _,
                 ) => {
                     let what = "another message or frame arrived";

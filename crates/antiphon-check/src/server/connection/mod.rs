@@ -3,6 +3,7 @@
 //! It reads while it writes. Otherwise a server that replies before it has read everything would
 //! deadlock with it. [`ServerConnection::next`] is cancel-safe: received bytes stay in the buffer.
 
+mod event_stream;
 mod http;
 mod websocket;
 
@@ -11,6 +12,7 @@ use std::io::{self, IoSlice};
 use std::process::ExitStatus;
 use std::task::Poll;
 
+use super::mcp::McpConnection;
 use crate::raw::RawSocket;
 use crate::raw::codec::{self, StreamCodec};
 use crate::raw::upgrade;
@@ -27,6 +29,8 @@ pub(crate) enum ServerEvent {
     Message(Vec<u8>),
     /// An HTTP response with its body.
     Response(HttpResponse),
+    /// The end of an event stream, whose events are messages.
+    StreamEnd,
     /// A pong or a close frame.
     Control(u8, Vec<u8>),
     /// The connection ended, or its bytes make no sense.
@@ -61,6 +65,10 @@ pub(crate) struct ServerConnection {
     end: Option<String>,
     /// The last response announced the close of the connection.
     is_last: bool,
+    /// Headers of the next POSTs, by the case. `None` leaves a header out.
+    pub(crate) post_headers: Vec<(String, Option<String>)>,
+    /// The state of an MCP client.
+    pub(crate) mcp: Option<Box<McpConnection>>,
 }
 
 enum ConnectionProtocol {
@@ -89,13 +97,45 @@ impl ServerConnection {
                 ConnectionProtocol::Stream(StreamCodec::new(*framing))
             }
         };
-        Ok(Self { socket, input, protocol, end: None, is_last: false })
+        Ok(Self {
+            socket,
+            input,
+            protocol,
+            end: None,
+            is_last: false,
+            post_headers: Vec::new(),
+            mcp: None,
+        })
+    }
+
+    /// Makes it a connection of an MCP client: it adds the headers, and watches the messages.
+    pub(crate) fn set_mcp(&mut self, mcp: Box<McpConnection>) {
+        if let ConnectionProtocol::Http(http) = &mut self.protocol {
+            http.read_events();
+        }
+        self.mcp = Some(mcp);
+    }
+
+    /// Continues the session of another connection, which has ended.
+    pub(crate) fn continue_session_of(&mut self, other: &mut Self) {
+        self.post_headers = std::mem::take(&mut other.post_headers);
+        if let Some(mcp) = other.mcp.take() {
+            self.set_mcp(mcp);
+        }
     }
 
     /// Sends these bytes as one message.
     pub(crate) async fn send(&mut self, message: &[u8]) {
+        let mut headers = Vec::new();
+        if let Some(mcp) = &mut self.mcp {
+            mcp.sent(message);
+            headers = mcp.headers.of(message);
+        }
         let framed = match &mut self.protocol {
-            ConnectionProtocol::Http(http) => http.post(message),
+            ConnectionProtocol::Http(http) => {
+                headers.extend(self.post_headers.iter().cloned());
+                http.post(message, &headers)
+            }
             ConnectionProtocol::Ws(_) => websocket::message(message),
             ConnectionProtocol::Stream(stream) => {
                 let mut out = Vec::with_capacity(message.len() + 32);
@@ -117,8 +157,11 @@ impl ServerConnection {
     pub(crate) async fn line(&mut self, bytes: &[u8]) {
         match &mut self.protocol {
             ConnectionProtocol::Http(http) if http::is_request_line(bytes) => {
-                let line = http.begin(bytes);
-                self.raw(&line).await;
+                let mut head = http.begin(bytes);
+                if let Some(mcp) = &self.mcp {
+                    head.extend(mcp.headers.of_session());
+                }
+                self.raw(&head).await;
             }
             _ => self.raw(bytes).await,
         }
@@ -190,6 +233,9 @@ impl ServerConnection {
             ConnectionProtocol::Stream(stream) => in_stream(stream, &self.input)?,
         };
         self.input.drain(..used);
+        if let (Some(mcp), Some(event)) = (&mut self.mcp, &event) {
+            mcp.received(event);
+        }
         if let Some(ServerEvent::Response(response)) = &event {
             self.is_last = response.closes();
             if response.status == 101 {
@@ -206,7 +252,12 @@ impl ServerConnection {
 
     /// Reports whether the connection takes no more requests.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_last || self.end.is_some()
+        self.is_last || self.end.is_some() || self.is_streaming()
+    }
+
+    /// Reports whether an event stream has not ended. No other response can follow before its end.
+    pub(crate) fn is_streaming(&self) -> bool {
+        matches!(&self.protocol, ConnectionProtocol::Http(http) if http.is_streaming())
     }
 
     async fn answer_pings(&mut self) {

@@ -42,6 +42,14 @@ impl Bindings {
         filled
     }
 
+    /// Returns the text with each `<name>` of a String replaced by its characters, as a header needs it.
+    pub(crate) fn fill_header(&self, text: &str) -> String {
+        let strings = self.0.iter().filter(|(_, json)| json.is_string());
+        strings.fold(text.to_owned(), |text, (name, json)| {
+            text.replace(&format!("<{name}>"), &json.lossy())
+        })
+    }
+
     /// Returns the value of the name at the beginning, and the rest after the name.
     fn bound<'m>(&self, inside: &'m [u8]) -> Option<(&Json, &'m [u8])> {
         let length = inside.iter().position(|byte| !is_in_name(*byte))?;
@@ -108,6 +116,14 @@ mod tests {
         ] {
             assert_eq!(bindings.fill(text.as_bytes()), filled.as_bytes(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_header_holds_the_characters_of_a_string() {
+        let mut bindings = Bindings::default();
+        bindings.set("a", r#""xy""#).unwrap();
+        bindings.set("b", "1").unwrap();
+        assert_eq!(bindings.fill_header("=<a>,<b>"), "=xy,<b>");
     }
 
     #[test]

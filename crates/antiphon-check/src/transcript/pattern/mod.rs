@@ -152,10 +152,42 @@ impl fmt::Display for Pattern {
 /// A placeholder of a pattern: a String written `"<...>"`.
 enum Placeholder<'a> {
     Any,
+    /// Any value of this type.
+    Typed(JsonType),
     /// An Ethereum quantity: `"0x1f"`.
     Quantity,
     Absent,
     Name(&'a str),
+}
+
+/// The type that a placeholder such as `"<any Object>"` requires.
+#[derive(Clone, Copy)]
+enum JsonType {
+    String,
+    Integer,
+    Array,
+    Object,
+}
+
+impl JsonType {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "String" => Some(Self::String),
+            "integer" => Some(Self::Integer),
+            "Array" => Some(Self::Array),
+            "Object" => Some(Self::Object),
+            _ => None,
+        }
+    }
+
+    fn has(self, found: &Json) -> bool {
+        match self {
+            Self::String => found.is_string(),
+            Self::Integer => found.is_integer(),
+            Self::Array => matches!(found.value, JsonValue::Array(_)),
+            Self::Object => matches!(found.value, JsonValue::Object(_)),
+        }
+    }
 }
 
 fn placeholder(expected: &Json) -> Option<Placeholder<'_>> {
@@ -164,6 +196,9 @@ fn placeholder(expected: &Json) -> Option<Placeholder<'_>> {
         "any" => Some(Placeholder::Any),
         "quantity" => Some(Placeholder::Quantity),
         "none" => Some(Placeholder::Absent),
+        _ if let Some(wanted) = name.strip_prefix("any ").and_then(JsonType::parse) => {
+            Some(Placeholder::Typed(wanted))
+        }
         _ if !name.is_empty() && name.bytes().all(bindings::is_in_name) => {
             Some(Placeholder::Name(name))
         }
@@ -197,7 +232,7 @@ fn error_object(
     if !found.member("message").is_some_and(Json::is_string) {
         return Err(format!("at `{at}.message`: an error must have a String message"));
     }
-    let is_strict = expected.member("<other>").is_some();
+    let is_strict = expected.member(OTHER).is_some_and(|other| !is_any(other));
     let open = |name: &str| match name {
         "code" => false,
         "message" | "data" => expected.member(name).is_none(),
@@ -209,6 +244,7 @@ fn error_object(
 fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
     match placeholder(expected) {
         Some(Placeholder::Any) => return Ok(()),
+        Some(Placeholder::Typed(wanted)) if wanted.has(found) => return Ok(()),
         Some(Placeholder::Quantity) if is_quantity(found.text()) => return Ok(()),
         Some(Placeholder::Quantity) => {
             return Err(format!(
@@ -217,7 +253,7 @@ fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Re
             ));
         }
         Some(Placeholder::Name(name)) => return bindings.bind(name, found),
-        Some(Placeholder::Absent) | None => {}
+        Some(Placeholder::Absent | Placeholder::Typed(_)) | None => {}
     }
     match (&expected.value, &found.value) {
         (JsonValue::Object(_), JsonValue::Object(_)) => {
@@ -250,7 +286,9 @@ fn object(
     else {
         return Ok(());
     };
-    for (name, json) in wanted.written().filter(|(name, _)| is_compared(&name.lossy())) {
+    let is_open = expected.member(OTHER).is_some_and(is_any);
+    let is_named = |name: &str| is_compared(name) && !(is_open && name == OTHER);
+    for (name, json) in wanted.written().filter(|(name, _)| is_named(&name.lossy())) {
         let at = join(at, &name.lossy());
         let absent = matches!(placeholder(json), Some(Placeholder::Absent));
         match members.like(name) {
@@ -260,11 +298,21 @@ fn object(
             None => return Err(format!("at `{at}`: expected {json}, but the member is absent")),
         }
     }
+    if is_open {
+        return Ok(());
+    }
     let mut others = members.written().filter(|(name, _)| is_compared(&name.lossy()));
     match others.find(|(name, _)| wanted.like(name).is_none()) {
         Some((name, json)) => Err(unwanted(&join(at, &name.lossy()), json)),
         None => Ok(()),
     }
+}
+
+/// The member of a pattern that stands for all members that the pattern does not name.
+const OTHER: &str = "<other>";
+
+fn is_any(pattern: &Json) -> bool {
+    matches!(placeholder(pattern), Some(Placeholder::Any))
 }
 
 fn unwanted(at: &str, member: &Json) -> String {

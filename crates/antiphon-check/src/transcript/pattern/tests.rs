@@ -193,3 +193,35 @@ fn many_members_are_compared_by_name() {
     let fault = check(&expected, &object(&mut (0..200_001).rev())).unwrap_err();
     assert_eq!(fault, "at `result.name-200000`: the member must be absent, found 200000");
 }
+
+#[test]
+fn placeholders_have_types() {
+    let message = r#"{"a":"x","b":7,"c":[],"d":{}}"#;
+    let typed = r#"{"a":"<any String>","b":"<any integer>","c":"<any Array>","d":"<any Object>"}"#;
+    assert_eq!(check(typed, message), Ok(()));
+    for (pattern, found) in [
+        (r#"{"a":"<any String>"}"#, r#"{"a":1}"#),
+        (r#"{"a":"<any integer>"}"#, r#"{"a":1.5}"#),
+        (r#"{"a":"<any Array>"}"#, r#"{"a":{}}"#),
+        (r#"{"a":"<any Object>"}"#, r#"{"a":[]}"#),
+        (r#"{"a":"<any Object>"}"#, "{}"),
+    ] {
+        assert!(check(pattern, found).is_err(), "{pattern} {found}");
+    }
+}
+
+#[test]
+fn an_open_object_may_have_more_members() {
+    let open = r#"{"result":{"a":1,"<other>":"<any>"},"id":1}"#;
+    for found in [r#"{"result":{"a":1},"id":1}"#, r#"{"result":{"a":1,"b":{}},"id":1}"#] {
+        assert_eq!(check(open, found), Ok(()), "{found}");
+    }
+    for found in [r#"{"result":{"b":1},"id":1}"#, r#"{"result":{"a":1},"b":2,"id":1}"#] {
+        assert!(check(open, found).is_err(), "{found}");
+    }
+    let error = r#"{"error":{"code":1,"data":{"a":1,"<other>":"<any>"}},"id":1}"#;
+    let found =
+        |data: &str| format!(r#"{{"error":{{"code":1,"message":"","data":{data}}},"id":1}}"#);
+    assert_eq!(check(error, &found(r#"{"a":1,"b":2}"#)), Ok(()));
+    assert!(check(error, &found(r#"{"b":2}"#)).is_err());
+}
