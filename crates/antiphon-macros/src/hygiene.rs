@@ -3,7 +3,7 @@
 //! An expression of the user, such as `default = router()`, names items only. So it must not see a variable
 //! `router` of the code around it.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use syn::Ident;
 
 /// Like `quote!`, but the user's code does not see its local variables.
@@ -25,4 +25,13 @@ pub(crate) fn local(ident: &Ident) -> Ident {
 /// The place of this span, for variables that the user's expressions do not see.
 pub(crate) fn hidden(span: Span) -> Span {
     span.resolved_at(Span::mixed_site())
+}
+
+/// The tokens at another place, so that a compile error about them points there.
+pub(crate) fn located(tokens: &TokenStream, span: Span) -> TokenStream {
+    let located = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(span));
+        token
+    });
+    located.collect()
 }

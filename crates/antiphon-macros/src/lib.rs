@@ -1,6 +1,7 @@
-//! The macros of `antiphon`, which exports them: `#[antiphon::rpc]` and `#[derive(antiphon::RpcError)]`.
+//! The macros of `antiphon` and of `antiphon-mcp`, which export them: `#[antiphon::rpc]`,
+//! `#[derive(antiphon::RpcError)]` and `#[antiphon_mcp::server]`.
 //!
-//! Each macro has two phases. Parsing (`contract/`, `rpc_error/`) checks the input, and reports every
+//! Each macro has two phases. Parsing (`contract/`, `rpc_error/`, `mcp/`) checks the input, and reports every
 //! compile error at the user's code. Generation never fails; each generated item has a file of its own.
 //! For a refused input, `refused.rs` generates what the rest of the code uses.
 //! The run-time behaviour is in `antiphon`: the generated code only contains the names and types of a
@@ -13,6 +14,7 @@ mod describe;
 mod deserialize;
 mod for_arc;
 mod hygiene;
+mod mcp;
 mod refused;
 mod rpc_error;
 mod serialize;
@@ -34,6 +36,14 @@ pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
         }
         Err(refused) => refused.into(),
     }
+}
+
+/// Makes an MCP server of a type: its methods are the tools, resources and prompts.
+///
+/// `antiphon_mcp::server` documents the options.
+#[proc_macro_attribute]
+pub fn mcp_server(options: TokenStream, item: TokenStream) -> TokenStream {
+    mcp::server(options.into(), &item.into()).into()
 }
 
 /// Maps an error to its code, message and data on the wire, and back.

@@ -217,7 +217,7 @@ fn ident(pattern: &Pat) -> Result<Ident> {
 }
 
 /// Whether the last segment of the type has this name.
-fn is_named(ty: &Type, name: &str) -> bool {
+pub(crate) fn is_named(ty: &Type, name: &str) -> bool {
     let last = return_type::path(ty).and_then(|path| path.segments.last());
     last.is_some_and(|last| last.ident == name && last.arguments.is_none())
 }

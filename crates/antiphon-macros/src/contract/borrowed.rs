@@ -7,7 +7,7 @@ use quote::ToTokens;
 use syn::{Error, Result, Type};
 
 /// Fails with this text at the first borrow in the type.
-pub(super) fn reject(ty: &Type, text: &str) -> Result<()> {
+pub(crate) fn reject(ty: &Type, text: &str) -> Result<()> {
     match find(ty.to_token_stream()) {
         Some(span) => Err(Error::new(span, text)),
         None => Ok(()),

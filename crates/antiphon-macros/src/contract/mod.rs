@@ -22,11 +22,12 @@ use crate::attribute::{self, CompileErrors};
 use crate::refused::RefusedContract;
 
 pub(crate) use accessors::accessor;
-pub(crate) use argument::{Argument, ContractParam, Fallback};
+pub(crate) use argument::{Argument, ContractParam, Fallback, is_named};
+pub(crate) use borrowed::reject as reject_borrowed;
 pub(crate) use method::{ContractMethod, MethodKind, Runs};
 pub(crate) use method_options::is_method_attribute;
 pub(crate) use options::{Options, ParamsBy};
-pub(crate) use return_type::returned_error;
+pub(crate) use return_type::{path, returned_error};
 pub(crate) use subscription::SubscriptionMethod;
 pub(crate) use supertraits::all as all_supertraits;
 

@@ -53,7 +53,7 @@ pub(super) fn is_option(ty: &Type) -> bool {
 }
 
 /// The path that the type is. A type from a `macro_rules` macro is in a group.
-pub(super) fn path(ty: &Type) -> Option<&Path> {
+pub(crate) fn path(ty: &Type) -> Option<&Path> {
     match ty {
         Type::Path(ty) => Some(&ty.path),
         Type::Group(group) => path(&group.elem),

@@ -1,0 +1,333 @@
+//! One upstream of a bridge: how it is reached, and its connection.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon::BoxFuture;
+use tokio::sync::{Mutex, watch};
+
+use super::BridgeError;
+use super::names::NameRules;
+use super::open_calls::OpenCalls;
+use super::questions::ask_clients;
+use crate::client::{McpClient, McpClientBuilder, McpError};
+use crate::types::{Implementation, LoggingLevel, ServerCapabilities};
+
+/// How long an upstream may take to start, and to list what it offers. `npx` may have to install it first.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Connects to an upstream with a builder that has the handlers of the bridge.
+#[derive(Clone)]
+pub struct Connect(Arc<ConnectFn>);
+
+type ConnectFn =
+    dyn Fn(McpClientBuilder) -> BoxFuture<'static, Result<McpClient, McpError>> + Send + Sync;
+
+impl Connect {
+    /// Creates it from a function, for example one that adds headers or credentials to the builder.
+    pub fn new<F>(connect: impl Fn(McpClientBuilder) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<McpClient, McpError>> + Send + 'static,
+    {
+        Self(Arc::new(move |builder| Box::pin(connect(builder))))
+    }
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connect")
+    }
+}
+
+/// A server that a bridge offers: its endpoint, and the names of its tools and prompts at the bridge.
+///
+/// ```
+/// use antiphon_mcp::bridge::Upstream;
+///
+/// let files = Upstream::new("exec:npx -y @modelcontextprotocol/server-filesystem /tmp")
+///     .prefix("fs_")
+///     .deny(["write_*", "edit_*"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    endpoint: String,
+    names: NameRules,
+    connect: Connect,
+    timeout: Duration,
+    /// The name that the upstream sees; that of the bridge by default.
+    client_info: Option<Implementation>,
+}
+
+impl Upstream {
+    /// Creates an upstream: `exec:COMMAND`, `http://HOST/PATH`, or another endpoint of the library.
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        let endpoint = endpoint.into();
+        let target = endpoint.clone();
+        let connect = Connect::new(move |builder| {
+            let target = target.clone();
+            async move { builder.connect(target.as_str()).await }
+        });
+        let (names, timeout) = (NameRules::default(), DEFAULT_TIMEOUT);
+        Self { endpoint, names, connect, timeout, client_info: None }
+    }
+
+    /// Sets how the bridge connects, for example with credentials. The endpoint is then only a name for errors.
+    #[must_use]
+    pub fn connect_with(mut self, connect: Connect) -> Self {
+        self.connect = connect;
+        self
+    }
+
+    /// Sets how long connecting may take, and each list of what the upstream offers; 2 minutes by default. Calls have no
+    /// timeout here: the clients decide how long they wait.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets which tools and prompts are offered, and under which names.
+    #[must_use]
+    pub fn names(mut self, names: NameRules) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Puts a text in front of each name.
+    #[must_use]
+    pub fn prefix(self, prefix: impl Into<String>) -> Self {
+        let names = self.names.clone().prefix(prefix);
+        self.names(names)
+    }
+
+    /// Offers only tools and prompts whose names match one of these patterns, in which `*` stands for any text.
+    #[must_use]
+    pub fn allow(self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names = self.names.clone().allow(patterns);
+        self.names(names)
+    }
+
+    /// Does not offer tools and prompts whose names match one of these patterns.
+    #[must_use]
+    pub fn deny(self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names = self.names.clone().deny(patterns);
+        self.names(names)
+    }
+
+    /// Offers a tool or prompt under another name.
+    #[must_use]
+    pub fn rename(self, name: impl Into<String>, other: impl Into<String>) -> Self {
+        let names = self.names.clone().rename(name, other);
+        self.names(names)
+    }
+
+    /// Connects in the name of the client of a session.
+    pub(super) fn on_behalf_of(mut self, client: &Implementation) -> Self {
+        self.client_info = Some(client.clone());
+        self
+    }
+
+    fn builder(&self, calls: &Arc<OpenCalls>) -> McpClientBuilder {
+        // The client of the bridge decides how long it waits, and validates what it wants.
+        let builder = McpClient::builder().without_timeout().validate(false);
+        let builder = match &self.client_info {
+            Some(info) => builder.client_info(info.clone()),
+            None => builder,
+        };
+        ask_clients(builder, calls)
+    }
+}
+
+/// An upstream with its connection, which is opened again when it has broken.
+pub(super) struct ConnectedUpstream {
+    /// Its place among the upstreams of the bridge.
+    number: usize,
+    upstream: Upstream,
+    pub(super) calls: Arc<OpenCalls>,
+    connection: Mutex<Option<Connection>>,
+    /// The number of the newest connection.
+    newest: watch::Sender<u64>,
+    /// The least severe log messages that a legacy upstream sends on a connection.
+    log_level: Mutex<Option<(u64, LoggingLevel)>>,
+    /// The resources whose updates are told.
+    followed: StdMutex<BTreeSet<String>>,
+    is_modern: bool,
+    capabilities: ServerCapabilities,
+    info: Option<Implementation>,
+    instructions: Option<String>,
+}
+
+/// One of the connections that an upstream has had.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pub(super) number: u64,
+    pub(super) client: McpClient,
+}
+
+impl ConnectedUpstream {
+    pub(super) async fn connect(
+        number: usize,
+        upstream: Upstream,
+    ) -> Result<Arc<Self>, BridgeError> {
+        let calls = Arc::new(OpenCalls::default());
+        let client = upstream.connect(&calls).await.map_err(|source| upstream.failed(source))?;
+        Ok(Arc::new(Self {
+            number,
+            calls,
+            is_modern: client.revision().is_modern(),
+            capabilities: client.server_capabilities(),
+            info: client.server_info(),
+            instructions: client.instructions(),
+            connection: Mutex::new(Some(Connection { number: 1, client })),
+            newest: watch::Sender::new(1),
+            log_level: Mutex::default(),
+            followed: StdMutex::default(),
+            upstream,
+        }))
+    }
+
+    /// The connection. A broken one is replaced.
+    pub(super) async fn connection(&self) -> Result<Connection, McpError> {
+        let mut connection = self.connection.lock().await;
+        if let Some(open) = connection.as_ref().filter(|it| !it.client.is_closed()) {
+            return Ok(open.clone());
+        }
+        *connection = None;
+        tracing::info!(upstream = self.endpoint(), "connecting again to an upstream");
+        let client = self.upstream.connect(&self.calls).await?;
+        let number = *self.newest.borrow() + 1;
+        let opened = Connection { number, client };
+        *connection = Some(opened.clone());
+        self.newest.send_replace(number);
+        Ok(opened)
+    }
+
+    /// The connection, if it is open.
+    pub(super) async fn open_connection(&self) -> Option<Connection> {
+        let mut connection = self.connection.lock().await;
+        connection.take_if(|it| it.client.is_closed());
+        connection.clone()
+    }
+
+    /// Waits until there is a newer connection.
+    pub(super) async fn connected_after(&self, number: u64) {
+        // The sender lives as long as this.
+        let _ = self.newest.subscribe().wait_for(|newest| *newest > number).await;
+    }
+
+    /// Runs a call. If the connection breaks, the next call connects again. Nothing is repeated: the call may have been
+    /// carried out.
+    pub(super) async fn run<T>(
+        &self,
+        call: impl AsyncFnOnce(Connection) -> Result<T, McpError>,
+    ) -> Result<T, McpError> {
+        let connection = self.connection().await?;
+        let number = connection.number;
+        let outcome = call(connection).await;
+        if let Err(error) = &outcome
+            && error.is_disconnect()
+        {
+            tracing::warn!(upstream = self.endpoint(), %error, "the connection to an upstream broke");
+            self.connection.lock().await.take_if(|it| it.number == number);
+        }
+        outcome
+    }
+
+    /// Lets a legacy upstream send log messages of this level. A modern one reads the level of each call.
+    pub(super) async fn log_at(&self, connection: &Connection, level: LoggingLevel) {
+        let Connection { number, client } = connection;
+        if client.revision().is_modern() || client.server_capabilities().logging.is_none() {
+            return;
+        }
+        let mut known = self.log_level.lock().await;
+        let is_set = known.is_some_and(|(at, known)| at == *number && known <= level);
+        if is_set {
+            return;
+        }
+        match self.within(client.set_level(level)).await {
+            Ok(()) => *known = Some((*number, level)),
+            Err(error) => tracing::debug!(%error, "an upstream has not changed its log level"),
+        }
+    }
+
+    /// Takes note that the updates of a resource are told. Returns false if they are told already.
+    pub(super) fn begin_following(&self, uri: &str) -> bool {
+        self.followed().insert(uri.to_owned())
+    }
+
+    /// Takes note that the updates of a resource are not told any more, unless they are still wanted.
+    pub(super) fn end_following(&self, uri: &str, is_wanted: impl FnOnce() -> bool) -> bool {
+        let mut followed = self.followed();
+        let is_ended = !is_wanted();
+        if is_ended {
+            followed.remove(uri);
+        }
+        is_ended
+    }
+
+    fn followed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Limits the time of a request of the bridge itself.
+    pub(super) async fn within<T>(
+        &self,
+        response: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        self.upstream.within(response).await
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.is_modern
+    }
+
+    pub(super) fn endpoint(&self) -> &str {
+        &self.upstream.endpoint
+    }
+
+    pub(super) fn names(&self) -> &NameRules {
+        &self.upstream.names
+    }
+
+    pub(super) fn capabilities(&self) -> ServerCapabilities {
+        self.capabilities.clone()
+    }
+
+    pub(super) fn server_info(&self) -> Option<Implementation> {
+        self.info.clone()
+    }
+
+    pub(super) fn instructions(&self) -> Option<String> {
+        self.instructions.clone()
+    }
+
+    pub(super) fn unusable(&self, source: McpError) -> BridgeError {
+        self.upstream.failed(source)
+    }
+}
+
+impl Upstream {
+    async fn connect(&self, calls: &Arc<OpenCalls>) -> Result<McpClient, McpError> {
+        self.within((self.connect.0)(self.builder(calls))).await
+    }
+
+    async fn within<T>(
+        &self,
+        response: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        match tokio::time::timeout(self.timeout, response).await {
+            Ok(outcome) => outcome,
+            Err(_elapsed) => Err(McpError::TimedOut(self.timeout)),
+        }
+    }
+
+    fn failed(&self, source: McpError) -> BridgeError {
+        BridgeError::Upstream { upstream: self.endpoint.clone(), source: Box::new(source) }
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists that come in pages.
+//!
+//! The pages of a list are bounded, and a cursor that comes twice ends the list with an error: otherwise a server
+//! could keep the client busy forever.
+
+use std::collections::HashSet;
+
+use antiphon::RawJson;
+use serde::de::DeserializeOwned;
+
+use super::call::{CallOptions, decoded};
+use super::core::Core;
+use super::error::McpError;
+use crate::types::{
+    Cacheable, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedParams, Prompt, Resource, ResourceTemplate, Tool, methods,
+};
+
+/// The most pages of a list.
+const MAX_PAGES: usize = 1_000;
+
+/// One page of a list.
+pub(super) trait Page: DeserializeOwned {
+    const METHOD: &'static str;
+    type Item;
+
+    fn next_cursor(&self) -> Option<&str>;
+    fn cache(&self) -> &Cacheable;
+    fn into_items(self) -> Vec<Self::Item>;
+}
+
+macro_rules! page {
+    ($page:ident, $items:ident: $item:ident, $method:expr) => {
+        impl Page for $page {
+            const METHOD: &'static str = $method;
+            type Item = $item;
+
+            fn next_cursor(&self) -> Option<&str> {
+                self.next_cursor.as_deref()
+            }
+
+            fn cache(&self) -> &Cacheable {
+                &self.cache
+            }
+
+            fn into_items(self) -> Vec<$item> {
+                self.$items
+            }
+        }
+    };
+}
+
+page!(ListToolsResult, tools: Tool, methods::LIST_TOOLS);
+page!(ListPromptsResult, prompts: Prompt, methods::LIST_PROMPTS);
+page!(ListResourcesResult, resources: Resource, methods::LIST_RESOURCES);
+page!(
+    ListResourceTemplatesResult,
+    resource_templates: ResourceTemplate,
+    methods::LIST_RESOURCE_TEMPLATES
+);
+
+impl Core {
+    /// Returns one page, which may come from the cache.
+    pub(super) async fn page<P: Page>(&self, cursor: Option<&str>) -> Result<P, McpError> {
+        let key = cursor.unwrap_or_default();
+        if let Some(cached) = self.inbox.cache.fresh(P::METHOD, key) {
+            return decoded(P::METHOD, &cached);
+        }
+        let epoch = self.inbox.cache.epoch();
+        let mut params = PaginatedParams::new();
+        params.cursor = cursor.map(str::to_owned);
+        let encode = |source| McpError::Encode { method: P::METHOD.to_owned(), source };
+        let params = RawJson::encode(&params).map_err(encode)?;
+        let result = self.request(P::METHOD, params, &CallOptions::default()).await?;
+        let page: P = decoded(P::METHOD, &result)?;
+        self.inbox.cache.keep(P::METHOD, key, &result, page.cache(), epoch);
+        Ok(page)
+    }
+
+    /// Returns the items of all pages.
+    pub(super) async fn all_pages<P: Page>(&self) -> Result<Vec<P::Item>, McpError> {
+        match self.walk::<P>().await {
+            // A cursor of a cached page may have expired.
+            Err(McpError::Rpc(error)) if error.code == -32602 => {
+                self.inbox.cache.forget(P::METHOD);
+                self.walk::<P>().await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn walk<P: Page>(&self) -> Result<Vec<P::Item>, McpError> {
+        let mut items = Vec::new();
+        let mut seen = HashSet::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let page: P = self.page(cursor.as_deref()).await?;
+            cursor = page.next_cursor().map(str::to_owned);
+            items.extend(page.into_items());
+            let Some(next) = &cursor else { return Ok(items) };
+            if !seen.insert(next.clone()) {
+                let method = P::METHOD;
+                return Err(McpError::Protocol(format!(
+                    "`{method}` returned the cursor {next:?} twice"
+                )));
+            }
+        }
+        Err(McpError::Protocol(format!("`{}` has more than {MAX_PAGES} pages", P::METHOD)))
+    }
+}

@@ -1,0 +1,150 @@
+//! Tool calls that the server turns into tasks (the extension `io.modelcontextprotocol/tasks`).
+//!
+//! The caller of a tool does not see the task: the client asks for its state until it is final, and answers its questions
+//! with the handlers. Dropping the call cancels the task.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::{ErrorObject, RawJson};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::call::{CallOptions, decoded};
+use super::core::Core;
+use super::error::McpError;
+use crate::types::tasks::extension::{CreateTaskResult, DetailedTask, UpdateTaskParams};
+use crate::types::tasks::{TaskParams, TaskStatus};
+use crate::types::{CallToolResult, EmptyResult, InputRequests, InputResponses, methods};
+
+/// The pause between two questions, if the server names none.
+const PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How much longer than its lifetime a task is asked for.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Core {
+    /// Waits for the result of a task.
+    pub(super) async fn finish_task(
+        self: &Arc<Self>,
+        created: CreateTaskResult,
+    ) -> Result<CallToolResult, McpError> {
+        let mut task = created.task;
+        let running = RunningTask { core: self.clone(), id: Some(task.task_id.clone()) };
+        let start = Instant::now();
+        let mut answered = HashSet::new();
+        loop {
+            sleep(pause(task.poll_interval_ms)).await;
+            let state: DetailedTask = self
+                .task_call(methods::GET_TASK, &task.task_id, &TaskParams::new(&task.task_id))
+                .await?;
+            if state.task.task_id != task.task_id {
+                return Err(McpError::Protocol("the state is that of another task".to_owned()));
+            }
+            task = state.task;
+            if task.status.is_final() {
+                running.has_ended();
+                return outcome(task.status, state.result, state.error, task.status_message);
+            }
+            if let Some(requests) = state.input_requests {
+                self.answer_task(&task.task_id, requests, &mut answered).await?;
+            }
+            let lifetime = task.ttl_ms.map(Duration::from_millis);
+            if let Some(lifetime) = lifetime.filter(|it| start.elapsed() > it.saturating_add(GRACE))
+            {
+                return Err(McpError::TimedOut(lifetime));
+            }
+        }
+    }
+
+    /// Answers the questions that were not answered before.
+    async fn answer_task(
+        &self,
+        id: &str,
+        requests: InputRequests,
+        answered: &mut HashSet<String>,
+    ) -> Result<(), McpError> {
+        let mut answers = InputResponses::new();
+        for (name, request) in requests {
+            if answered.insert(name.clone()) {
+                let answer = self.answer(&name, request).await?;
+                answers.insert(name, answer);
+            }
+        }
+        if answers.is_empty() {
+            return Ok(());
+        }
+        let params = UpdateTaskParams::new(id, answers);
+        self.task_call::<EmptyResult>(methods::UPDATE_TASK, id, &params).await.map(drop)
+    }
+
+    async fn task_call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        id: &str,
+        params: &impl Serialize,
+    ) -> Result<R, McpError> {
+        let encode = |source| McpError::Encode { method: method.to_owned(), source };
+        let params = RawJson::encode(params).map_err(encode)?;
+        let mut options = CallOptions::default();
+        options.headers.name = Some(id.to_owned());
+        decoded(method, &self.request(method, params, &options).await?)
+    }
+}
+
+fn pause(named: Option<u64>) -> Duration {
+    named.map_or(PAUSE, Duration::from_millis).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+}
+
+fn outcome(
+    status: TaskStatus,
+    result: Option<crate::types::JsonObject>,
+    error: Option<crate::types::JsonObject>,
+    message: Option<String>,
+) -> Result<CallToolResult, McpError> {
+    let decode = |source| McpError::Decode { method: methods::GET_TASK.to_owned(), source };
+    match status {
+        TaskStatus::Completed => {
+            serde_json::from_value(Value::Object(result.unwrap_or_default())).map_err(decode)
+        }
+        TaskStatus::Failed => {
+            let error: ErrorObject =
+                serde_json::from_value(Value::Object(error.unwrap_or_default())).map_err(decode)?;
+            Err(McpError::Rpc(error))
+        }
+        _ => Err(McpError::TaskCancelled { reason: message.unwrap_or_default() }),
+    }
+}
+
+/// Cancels a task on drop, unless it has ended.
+struct RunningTask {
+    core: Arc<Core>,
+    id: Option<String>,
+}
+
+impl RunningTask {
+    fn has_ended(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for RunningTask {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let core = self.core.clone();
+        runtime.spawn(async move {
+            let params = TaskParams::new(&id);
+            let cancelled = core.task_call::<EmptyResult>(methods::CANCEL_TASK, &id, &params).await;
+            if let Err(error) = cancelled {
+                tracing::debug!(%error, "a task was not cancelled");
+            }
+        });
+    }
+}

@@ -1,0 +1,58 @@
+//! The interface between the client and its transports.
+//!
+//! A wire sends one request and returns its response. Notifications and requests of the server go to the inbox. A wire
+//! knows nothing about revisions, except for what its transport must tell the server.
+
+use antiphon::{BoxFuture, RawJson};
+
+use super::error::McpError;
+use crate::types::Revision;
+
+/// One request.
+pub(super) struct WireCall {
+    /// The id, unique on this client.
+    pub(super) id: u64,
+    /// The method.
+    pub(super) method: String,
+    /// The params, an Object.
+    pub(super) params: RawJson,
+    /// What HTTP repeats in headers.
+    pub(super) headers: RoutingHeaders,
+}
+
+/// What HTTP repeats in headers (2026-07-28, Streamable HTTP, "Request Metadata").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RoutingHeaders {
+    /// `Mcp-Name`: the tool, prompt, resource or task.
+    pub(super) name: Option<String>,
+    /// `Mcp-Param-*`: names and values.
+    pub(super) params: Vec<(String, String)>,
+}
+
+/// A transport to one server.
+pub(super) trait Wire: Send + Sync + 'static {
+    /// Sends a request. Dropping the future cancels it at the server.
+    fn request(&self, call: WireCall) -> BoxFuture<'_, Result<RawJson, McpError>>;
+
+    /// Sends a notification.
+    fn notify<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<RawJson>,
+    ) -> BoxFuture<'a, Result<(), McpError>>;
+
+    /// Sets the revision of the next requests; `None` before the handshake.
+    fn speak(&self, revision: Option<Revision>);
+
+    /// The handshake of a legacy revision is complete. Completes when messages of the server can arrive.
+    fn initialized(&self) -> BoxFuture<'_, ()>;
+
+    /// Whether requests have HTTP headers.
+    fn has_headers(&self) -> bool;
+
+    /// Completes when the connection is closed. A transport without a connection never completes it.
+    fn closed(&self) -> BoxFuture<'_, ()>;
+
+    /// Closes the connection and waits until it is closed.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}

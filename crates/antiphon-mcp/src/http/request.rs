@@ -1,0 +1,72 @@
+//! What the policy has found out about a request, for the handler.
+
+use std::sync::Arc;
+
+use antiphon::transport::http::EventSender;
+use antiphon::{BoxFuture, Code, Context, ErrorObject, Invocation, Outcome};
+
+use super::http_session::HttpSession;
+use super::resumable_stream::ResumableStream;
+use crate::McpServer;
+use crate::server::Session;
+
+/// The request that a call came in.
+#[derive(Clone)]
+pub(crate) enum HttpRequest {
+    /// It stands for itself.
+    Modern,
+    /// A legacy request of a server without sessions.
+    Stateless(Arc<Session>),
+    /// A request of a session.
+    Session(Arc<HttpSession>),
+    /// `initialize`, whose session begins with its response.
+    NewSession(Arc<HttpSession>),
+}
+
+impl HttpRequest {
+    pub(crate) fn serve(
+        self,
+        server: &McpServer,
+        call: Invocation,
+        cx: Context,
+    ) -> BoxFuture<'static, Outcome> {
+        match self {
+            Self::Modern => server.serve_request(call, cx, None),
+            Self::Stateless(session) => server.serve_request(call, cx, Some(&session)),
+            Self::NewSession(new) => server.serve_request(call, cx, Some(new.session())),
+            Self::Session(session) => in_session(&session, server, call, cx),
+        }
+    }
+}
+
+/// Serves a call of a session, which a later POST can cancel.
+fn in_session(
+    session: &Arc<HttpSession>,
+    server: &McpServer,
+    call: Invocation,
+    cx: Context,
+) -> BoxFuture<'static, Outcome> {
+    let id = cx.id().map_or("", |id| id.as_str());
+    let running = match session.begin_call(id) {
+        Ok(running) => running,
+        Err(error) => return Box::pin(std::future::ready(Err(error))),
+    };
+    let serving = server.serve_request(call, cx, Some(session.session()));
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            outcome = serving => outcome,
+            () = running.cancelled() => Err(ErrorObject::new(Code::CANCELLED.0, "cancelled")),
+        }
+    })
+}
+
+/// Closes the event stream of a request, whose client resumes it. Returns false if it has none.
+pub(crate) fn close_stream(cx: &Context) -> bool {
+    let stream = cx.extensions().get::<ResumableStream>();
+    let sender = cx.extensions().get::<EventSender>();
+    match (stream, sender) {
+        (Some(stream), Some(sender)) => stream.close(sender),
+        _ => false,
+    }
+}

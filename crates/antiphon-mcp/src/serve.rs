@@ -1,0 +1,89 @@
+//! Serves a server on endpoints: stdio, HTTP, and every other transport of the library.
+
+use std::io;
+
+use antiphon::{BindError, Dialect, Server};
+
+use crate::McpServer;
+use crate::http::StreamableHttp;
+
+/// The reason why a server could not be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The endpoint could not be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The endpoint has failed.
+    #[error("the endpoint has failed")]
+    Failed(#[from] io::Error),
+}
+
+impl McpServer {
+    /// Serves on an endpoint: `stdio:`, `http://127.0.0.1:8650/mcp`, or another one of the library. `stdio:` ends when
+    /// the client closes it; other endpoints never do.
+    ///
+    /// ```no_run
+    /// use antiphon_mcp::{McpServer, RequestContext, ServerTool};
+    ///
+    /// #[tokio::main(flavor = "current_thread")]
+    /// async fn main() -> Result<(), antiphon_mcp::ServeError> {
+    ///     let ping = ServerTool::new("ping", |(): (), _cx: RequestContext| async { "pong" });
+    ///     McpServer::builder("example", "1.0.0").tool(ping).build().serve("stdio:").await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the endpoint cannot be bound, or if it fails later.
+    pub async fn serve(&self, endpoint: &str) -> Result<(), ServeError> {
+        Ok(self.bind(endpoint).await?.serve(self.clone()).await?)
+    }
+
+    /// Binds an endpoint for this server. The settings of the returned server can be changed, for example its limits or
+    /// its accepted Hosts; serve it with this server as the handler.
+    ///
+    /// ```no_run
+    /// use antiphon_mcp::McpServer;
+    ///
+    /// # async fn example(server: McpServer) -> Result<(), Box<dyn std::error::Error>> {
+    /// let bound = server.bind("http://127.0.0.1:0/mcp").await?;
+    /// println!("{}", bound.endpoint());
+    /// bound.serve(server).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the endpoint cannot be bound.
+    pub async fn bind(&self, endpoint: &str) -> Result<Server, BindError> {
+        self.bind_with(endpoint, StreamableHttp::new()).await
+    }
+
+    /// Like [`bind`](Self::bind), with these settings for HTTP.
+    ///
+    /// # Errors
+    /// Fails if the endpoint cannot be bound.
+    pub async fn bind_with(
+        &self,
+        endpoint: &str,
+        http: StreamableHttp,
+    ) -> Result<Server, BindError> {
+        let server = Server::bind(endpoint).await?;
+        Ok(server.dialect(Dialect::mcp()).http_policy(http.policy(self)))
+    }
+
+    /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results.
+    ///
+    /// # Errors
+    /// Fails if the endpoint has failed.
+    pub async fn serve_until(
+        &self,
+        bound: Server,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
+        let stopping = async {
+            stop.await;
+            self.stop_listening();
+        };
+        Ok(bound.serve_until(self.clone(), stopping).await?)
+    }
+}

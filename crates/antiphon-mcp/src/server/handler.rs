@@ -1,0 +1,67 @@
+//! The server as the handler of duplex connections: stdio, TCP, Unix sockets, WebSockets.
+//!
+//! A connection has one legacy session, which `initialize` begins. Modern requests on the same connection do not know
+//! it.
+
+use std::sync::Arc;
+
+use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer};
+
+use super::McpServer;
+use super::session::{NoLink, PeerLink, Session};
+use crate::http::HttpRequest;
+use crate::types::{Revision, methods};
+
+impl Handler for McpServer {
+    /// Serves a request over HTTP, whose session the HTTP policy has found.
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        match cx.extensions().get::<HttpRequest>() {
+            Some(request) => request.clone().serve(self, call, cx),
+            // A transport without a policy: the client can be neither called nor told.
+            None => self.serve_request(call, cx, Some(&Arc::new(Session::new(NoLink)))),
+        }
+    }
+
+    fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
+        log(&notification);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        let session = Arc::new(Session::new(PeerLink::new(peer.clone())));
+        Some(Arc::new(ConnectionHandler { server: self.clone(), session }))
+    }
+}
+
+/// The handler of one connection.
+struct ConnectionHandler {
+    server: McpServer,
+    session: Arc<Session>,
+}
+
+impl Handler for ConnectionHandler {
+    fn accepts_batches(&self) -> bool {
+        let agreement = self.session.agreement();
+        agreement.is_some_and(|agreement| agreement.revision == Revision::V2025_03_26)
+    }
+
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        self.server.serve_request(call, cx, Some(&self.session))
+    }
+
+    fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
+        log(&notification);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Notes a notification. None of them changes the server: the connection itself handles cancellations.
+pub(crate) fn log(notification: &Invocation) {
+    let method = notification.method.as_str();
+    let is_known =
+        [methods::INITIALIZED, methods::ROOTS_CHANGED, methods::CANCELLED].contains(&method);
+    if !is_known {
+        let method: String = method.chars().take(64).collect();
+        tracing::debug!(method, "an unknown notification is ignored");
+    }
+}

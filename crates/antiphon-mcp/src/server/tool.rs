@@ -1,0 +1,618 @@
+//! Tools: their descriptions, their handlers, and the form of their results.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::{BoxFuture, ErrorObject, Outcome, RawJson};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::context::RequestContext;
+use super::error::ToolError;
+use super::forwarding::ResultMembers;
+use super::param_headers::ParamHeaders;
+use super::reply::{self, StructuredResult};
+use super::request::fault;
+use super::schema::{self, Validator};
+use super::tasks::TaskStart;
+use crate::types::{
+    CallToolResult, ContentBlock, Icon, JsonObject, TaskSupport, Tool, ToolAnnotations,
+};
+
+/// A tool of a server: its description and its handler.
+///
+/// ```
+/// use antiphon_mcp::{RequestContext, ServerTool, Structured, ToolError};
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Terms {
+///     a: i64,
+///     b: i64,
+/// }
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Sum {
+///     sum: i64,
+/// }
+///
+/// let add = ServerTool::new("add", |Terms { a, b }, _cx: RequestContext| async move {
+///     let sum = a.checked_add(b).ok_or_else(|| ToolError::new("the sum is too large"))?;
+///     Ok(Structured(Sum { sum }))
+/// })
+/// .description("Adds two numbers.")
+/// .read_only();
+/// assert!(add.tool().output_schema.is_some());
+/// ```
+#[derive(Clone)]
+pub struct ServerTool {
+    tool: Tool,
+    handler: Arc<dyn ToolHandler>,
+    /// Checks the arguments before the handler gets them, where the type of the handler does not.
+    validator: Option<Arc<Validator>>,
+    headers: Arc<ParamHeaders>,
+    scopes: Vec<Cow<'static, str>>,
+    task_start: TaskStart,
+}
+
+/// Serves the calls of a tool.
+pub(crate) trait ToolHandler: Send + Sync {
+    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome>;
+}
+
+/// The arguments of a call, as the text of an Object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arguments<'a>(pub(crate) &'a str);
+
+impl Arguments<'_> {
+    /// Decodes the arguments. The error names the place of the fault.
+    fn decode<T: DeserializeOwned>(self) -> Result<T, ToolError> {
+        if !self.0.starts_with('{') {
+            return Err(ToolError::new("invalid arguments: they must be an Object"));
+        }
+        serde_json::from_str(self.0).map_err(|error| {
+            let (path, reason) = fault::<T>(self.0, &error);
+            ToolError::new(match path.as_str() {
+                "" => format!("invalid arguments: {reason}"),
+                path => format!("invalid argument `{path}`: {reason}"),
+            })
+        })
+    }
+}
+
+/// The result of a tool: what its handler may return.
+///
+/// A text, a number, content, or a [`Structured`] value. A [`CallToolResult`] for everything else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the result of a tool",
+    label = "not the result of a tool",
+    note = "a tool returns a text, a number, content, `Structured(value)` of a type with `Serialize` and `JsonSchema`, \
+            or a `Result` of one of these; its error is a `ToolError`, an `std::error::Error` or a text"
+)]
+pub trait IntoToolResult {
+    /// The schema of the structured result; `None` if there is none.
+    fn output_schema() -> Option<JsonObject> {
+        None
+    }
+
+    /// Converts the result.
+    ///
+    /// # Errors
+    /// Fails if the value cannot be expressed as JSON.
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError>;
+}
+
+/// The result of a tool in the form that is sent.
+#[derive(Debug)]
+pub struct ToolOutput(Output);
+
+#[derive(Debug)]
+enum Output {
+    Result(Box<CallToolResult>),
+    Structured(RawJson),
+    /// The members of a result of another server.
+    Members(ResultMembers),
+}
+
+impl ToolOutput {
+    /// Passes the result of another server on.
+    pub(crate) fn members(members: ResultMembers) -> Self {
+        Self(Output::Members(members))
+    }
+
+    /// Creates the result of a tool from JSON, which is sent byte for byte. An Object is a structured result, with its
+    /// text for models. Any other value is only text, and a String is its content.
+    pub fn json(value: RawJson) -> Self {
+        match value.as_str().starts_with('{') {
+            true => Self(Output::Structured(value)),
+            false => reply::as_text(&value).into(),
+        }
+    }
+
+    fn structured(value: &impl Serialize) -> Result<Self, ToolError> {
+        Ok(Self(Output::Structured(RawJson::encode(value)?)))
+    }
+
+    /// Encodes the result for the client of this request.
+    pub(crate) fn encode(self, cx: &RequestContext) -> Outcome {
+        match self.0 {
+            Output::Result(result) => reply::complete(cx, *result),
+            Output::Structured(value) if reply::may_be_structured(cx, &value) => {
+                reply::complete_value(cx, &StructuredResult(value))
+            }
+            Output::Structured(value) => reply::complete(cx, reply::as_text(&value)),
+            Output::Members(members) => reply::complete_members(cx, members),
+        }
+    }
+}
+
+impl From<CallToolResult> for ToolOutput {
+    fn from(result: CallToolResult) -> Self {
+        Self(Output::Result(Box::new(result)))
+    }
+}
+
+/// A structured result: programs get the value, models its JSON as text. The tool declares the schema of the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Structured<T>(pub T);
+
+impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
+    fn output_schema() -> Option<JsonObject> {
+        // Before 2026-07-28 the schema of a result must be that of an Object.
+        Some(schema::output::<T>()).filter(|schema| schema.get("type") == Some(&"object".into()))
+    }
+
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        ToolOutput::structured(&self.0)
+    }
+}
+
+impl IntoToolResult for CallToolResult {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        Ok(self.into())
+    }
+}
+
+impl IntoToolResult for ToolOutput {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoToolResult for Vec<ContentBlock> {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        Ok(CallToolResult::new(self).into())
+    }
+}
+
+impl IntoToolResult for ContentBlock {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        vec![self].into_tool_result()
+    }
+}
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        Ok(CallToolResult::new(Vec::new()).into())
+    }
+}
+
+impl IntoToolResult for String {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        Ok(CallToolResult::text(self).into())
+    }
+}
+
+impl IntoToolResult for &str {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        self.to_owned().into_tool_result()
+    }
+}
+
+/// Values that are sent as their text.
+macro_rules! texts {
+    ($($ty:ty),*) => {
+        $(
+            impl IntoToolResult for $ty {
+                fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+                    self.to_string().into_tool_result()
+                }
+            }
+        )*
+    };
+}
+
+texts! {
+    Cow<'_, str>, bool, char, f32, f64, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
+}
+
+/// `None` is a result without content. It has no schema: a value that is absent would not match it.
+impl<T: IntoToolResult> IntoToolResult for Option<T> {
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        match self {
+            Some(value) => value.into_tool_result(),
+            None => ().into_tool_result(),
+        }
+    }
+}
+
+impl<T: IntoToolResult> IntoToolResult for Result<T, ToolError> {
+    fn output_schema() -> Option<JsonObject> {
+        T::output_schema()
+    }
+
+    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
+        self?.into_tool_result()
+    }
+}
+
+impl ServerTool {
+    /// Creates a tool. The schemas of its arguments and of its result come from the types of the handler.
+    ///
+    /// The arguments are a struct, or `()`. A tool whose arguments are invalid is not called; the model gets the place
+    /// of the fault.
+    pub fn new<A, R, F>(
+        name: impl Into<String>,
+        handler: impl Fn(A, RequestContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        R: IntoToolResult + 'static,
+        F: Future<Output = R> + Send + 'static,
+    {
+        let input = schema::arguments::<A>();
+        let must_validate = schema::restricts_more_than_types(&input);
+        let mut tool = Tool::new(name, input);
+        tool.output_schema = R::output_schema();
+        let handler = Typed { handler, types: std::marker::PhantomData::<fn(A) -> R> };
+        let created = Self::from_parts(tool, Arc::new(handler));
+        if must_validate { created.validated() } else { created }
+    }
+
+    /// Creates a tool from a description whose schemas are known only at run time. The arguments are checked against
+    /// the input schema, and then passed as JSON.
+    ///
+    /// # Errors
+    /// Fails if the input schema is not a valid JSON Schema of an Object.
+    pub fn dynamic<R, F>(
+        tool: Tool,
+        handler: impl Fn(RawJson, RequestContext) -> F + Send + Sync + 'static,
+    ) -> Result<Self, InvalidTool>
+    where
+        R: IntoToolResult + 'static,
+        F: Future<Output = R> + Send + 'static,
+    {
+        let invalid = |reason: &str| InvalidTool { name: tool.name.clone(), reason: reason.into() };
+        if tool.input_schema.get("type") != Some(&Value::from("object")) {
+            return Err(invalid("its input schema must have the type `object`"));
+        }
+        let validator = Validator::new(&Value::Object(tool.input_schema.clone()));
+        let validator = Arc::new(validator.map_err(|reason| invalid(&reason))?);
+        let headers = ParamHeaders::of(&tool.input_schema);
+        let headers = Arc::new(headers.map_err(|reason| invalid(&reason))?);
+        let handler = dynamic_handler(handler);
+        let task_start = TaskStart::AtOnce;
+        let validator = Some(validator);
+        Ok(Self { tool, handler, validator, headers, scopes: Vec::new(), task_start })
+    }
+
+    pub(super) fn from_parts(tool: Tool, handler: Arc<dyn ToolHandler>) -> Self {
+        let headers = ParamHeaders::of(&tool.input_schema).unwrap_or_else(|reason| {
+            tracing::error!(tool = tool.name, reason, "`x-mcp-header` is ignored");
+            ParamHeaders::default()
+        });
+        let headers = Arc::new(headers);
+        let task_start = TaskStart::AtOnce;
+        Self { tool, handler, validator: None, headers, scopes: Vec::new(), task_start }
+    }
+
+    /// Checks the arguments against the schema before they are decoded.
+    fn validated(mut self) -> Self {
+        match Validator::new(&Value::Object(self.tool.input_schema.clone())) {
+            Ok(validator) => self.validator = Some(Arc::new(validator)),
+            Err(reason) => {
+                tracing::error!(tool = self.tool.name, reason, "arguments are only decoded");
+            }
+        }
+        self
+    }
+
+    /// The description that clients get.
+    pub fn tool(&self) -> &Tool {
+        &self.tool
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.tool.name
+    }
+
+    /// The description, for what has no setter.
+    #[cfg(feature = "macros")]
+    pub(crate) fn description_mut(&mut self) -> &mut Tool {
+        &mut self.tool
+    }
+
+    /// Sets the name that people see.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.tool.title = Some(title.into());
+        self
+    }
+
+    /// Sets what the tool does, for the model.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.tool.description = Some(description.into());
+        self
+    }
+
+    /// Sets the hints for clients.
+    #[must_use]
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.tool.annotations = Some(annotations);
+        self
+    }
+
+    /// Hints that the tool changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.hint(|hints| hints.read_only_hint = Some(true))
+    }
+
+    /// Hints whether the tool may destroy something.
+    #[must_use]
+    pub fn destructive(self, is_destructive: bool) -> Self {
+        self.hint(|hints| hints.destructive_hint = Some(is_destructive))
+    }
+
+    /// Hints that a second call with the same arguments changes nothing more.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.hint(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// Hints whether the tool reaches things outside of the server, such as the web.
+    #[must_use]
+    pub fn open_world(self, is_open: bool) -> Self {
+        self.hint(|hints| hints.open_world_hint = Some(is_open))
+    }
+
+    fn hint(mut self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        change(self.tool.annotations.get_or_insert_default());
+        self
+    }
+
+    /// Adds an icon.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.tool.icons.get_or_insert_default().push(icon);
+        self
+    }
+
+    /// Adds a member to the metadata of the description.
+    #[must_use]
+    pub fn meta(mut self, key: &str, value: impl Serialize) -> Self {
+        self.tool.meta.set(key, value);
+        self
+    }
+
+    /// Sets the input schema, for what the type of the arguments cannot express. The arguments are checked against
+    /// it, and then decoded.
+    #[must_use]
+    pub fn input_schema(mut self, schema: JsonObject) -> Self {
+        self.tool.input_schema = schema;
+        let (scopes, task_start) = (self.scopes.clone(), self.task_start);
+        Self { scopes, task_start, ..Self::from_parts(self.tool, self.handler) }.validated()
+    }
+
+    /// Sets the schema of the structured result.
+    #[must_use]
+    pub fn output_schema(mut self, schema: JsonObject) -> Self {
+        self.tool.output_schema = Some(schema);
+        self
+    }
+
+    /// Sets whether a call may become a task, whose result the client fetches later. The default is never.
+    ///
+    /// A legacy client asks for a task. For a client with the extension `io.modelcontextprotocol/tasks`, each call
+    /// becomes a task at once, unless [`task_after`](Self::task_after) or [`task_on_demand`](Self::task_on_demand) is
+    /// set. Other clients get the result as usual; if a task is required, they get an error.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use antiphon_mcp::types::TaskSupport;
+    /// use antiphon_mcp::{RequestContext, ServerTool};
+    ///
+    /// let index = ServerTool::new("index", |(): (), cx: RequestContext| async move {
+    ///     // The message becomes the status message of the task.
+    ///     cx.progress(1.0, Some(2.0), Some("reading")).await;
+    ///     "done"
+    /// })
+    /// .task(TaskSupport::Optional)
+    /// .task_after(Duration::from_secs(2));
+    /// # drop(index);
+    /// ```
+    #[must_use]
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.tool.execution.get_or_insert_default().task_support = Some(support);
+        self
+    }
+
+    /// Lets a call of a modern client become a task only if it runs for longer than this. A call that asks the client
+    /// before that asks with its result, as calls without tasks do. Task support becomes optional unless it is set.
+    #[must_use]
+    pub fn task_after(self, time: Duration) -> Self {
+        self.starting(TaskStart::After(time))
+    }
+
+    /// Lets a call of a modern client become a task only when its handler calls
+    /// [`RequestContext::begin_task`](super::RequestContext::begin_task). Until then it asks with its result. Task
+    /// support becomes optional unless it is set.
+    #[must_use]
+    pub fn task_on_demand(self) -> Self {
+        self.starting(TaskStart::OnDemand)
+    }
+
+    fn starting(mut self, start: TaskStart) -> Self {
+        self.task_start = start;
+        match self.task_support() {
+            TaskSupport::Forbidden => self.task(TaskSupport::Optional),
+            _ => self,
+        }
+    }
+
+    pub(crate) fn task_support(&self) -> TaskSupport {
+        self.tool.execution.as_ref().and_then(|it| it.task_support).unwrap_or_default()
+    }
+
+    pub(crate) fn task_start(&self) -> TaskStart {
+        self.task_start
+    }
+
+    /// Requires a scope: a call whose token lacks it gets status 403. Callers without a token, as on stdio, are not
+    /// checked; `auth::server::Authorization` requires tokens over HTTP. Needs the feature `auth`.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<Cow<'static, str>>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// The scopes that a caller needs.
+    pub fn scopes(&self) -> &[Cow<'static, str>] {
+        &self.scopes
+    }
+
+    pub(crate) fn param_headers(&self) -> &ParamHeaders {
+        &self.headers
+    }
+
+    /// Checks the arguments and calls the handler.
+    pub(crate) fn call(
+        &self,
+        arguments: Option<&str>,
+        cx: RequestContext,
+    ) -> BoxFuture<'static, Outcome> {
+        let arguments = Arguments(arguments.unwrap_or("{}"));
+        match self.check(arguments) {
+            Ok(()) => self.handler.call(arguments, cx),
+            Err(error) => Box::pin(std::future::ready(finish(Err(error), &cx))),
+        }
+    }
+
+    fn check(&self, arguments: Arguments<'_>) -> Result<(), ToolError> {
+        let Some(validator) = &self.validator else { return Ok(()) };
+        let value: Value = arguments.decode()?;
+        validator.check(&value).map_err(|fault| {
+            ToolError::new(match fault.path.trim_start_matches('/') {
+                "" => format!("invalid arguments: {}", fault.reason),
+                path => format!("invalid argument `{}`: {}", path.replace('/', "."), fault.reason),
+            })
+        })
+    }
+}
+
+/// Encodes what a handler has returned.
+fn finish(result: Result<ToolOutput, ToolError>, cx: &RequestContext) -> Outcome {
+    let output = match result {
+        Ok(output) => output,
+        Err(error) => error.into_result()?.into(),
+    };
+    output.encode(cx)
+}
+
+impl fmt::Debug for ServerTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTool").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// A description of a tool that a server cannot offer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tool `{name}` cannot be offered: {reason}")]
+pub struct InvalidTool {
+    name: String,
+    reason: String,
+}
+
+/// A handler whose arguments are a type.
+struct Typed<H, T> {
+    handler: H,
+    types: std::marker::PhantomData<T>,
+}
+
+impl<H, A, R, F> ToolHandler for Typed<H, fn(A) -> R>
+where
+    H: Fn(A, RequestContext) -> F + Send + Sync,
+    A: DeserializeOwned,
+    R: IntoToolResult + 'static,
+    F: Future<Output = R> + Send + 'static,
+{
+    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome> {
+        let decoded = match arguments.decode::<NoNull<A>>() {
+            Ok(NoNull(decoded)) => decoded,
+            Err(error) => return Box::pin(std::future::ready(finish(Err(error), &cx))),
+        };
+        let running = (self.handler)(decoded, cx.clone());
+        Box::pin(async move { finish(running.await.into_tool_result(), &cx) })
+    }
+}
+
+/// Arguments of a type. `()` takes every Object.
+struct NoNull<A>(A);
+
+impl<'de, A: DeserializeOwned> serde::Deserialize<'de> for NoNull<A> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::IgnoredAny;
+        // The only value without a size that is read from null is the unit.
+        if std::mem::size_of::<A>() == 0
+            && let Ok(unit) = serde_json::from_value::<A>(Value::Null)
+        {
+            IgnoredAny::deserialize(deserializer)?;
+            return Ok(Self(unit));
+        }
+        A::deserialize(deserializer).map(Self)
+    }
+}
+
+/// Creates the handler of a tool whose arguments are JSON.
+pub(super) fn dynamic_handler<R, F>(
+    handler: impl Fn(RawJson, RequestContext) -> F + Send + Sync + 'static,
+) -> Arc<dyn ToolHandler>
+where
+    R: IntoToolResult + 'static,
+    F: Future<Output = R> + Send + 'static,
+{
+    Arc::new(Dynamic { handler, types: std::marker::PhantomData::<fn() -> R> })
+}
+
+/// A handler whose arguments are JSON.
+struct Dynamic<H, T> {
+    handler: H,
+    types: std::marker::PhantomData<T>,
+}
+
+impl<H, R, F> ToolHandler for Dynamic<H, fn() -> R>
+where
+    H: Fn(RawJson, RequestContext) -> F + Send + Sync,
+    R: IntoToolResult + 'static,
+    F: Future<Output = R> + Send + 'static,
+{
+    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome> {
+        let arguments = match RawJson::parse(arguments.0.to_owned()) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let error = ErrorObject::internal(error);
+                return Box::pin(std::future::ready(Err(error)));
+            }
+        };
+        let running = (self.handler)(arguments, cx.clone());
+        Box::pin(async move { finish(running.await.into_tool_result(), &cx) })
+    }
+}

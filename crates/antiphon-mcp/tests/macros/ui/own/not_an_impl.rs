@@ -1,0 +1,4 @@
+#[antiphon_mcp::server(name = "weather", version = "1")]
+struct Weather;
+
+fn main() {}

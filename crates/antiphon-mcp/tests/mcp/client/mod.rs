@@ -1,0 +1,9 @@
+//! The client against servers in this process, and against servers of other projects.
+
+mod http;
+mod http_server;
+mod http_sse;
+mod legacy;
+mod modern;
+mod real_servers;
+mod scripted;
