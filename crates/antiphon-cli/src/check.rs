@@ -33,7 +33,8 @@ pub(crate) struct CheckArgs {
     first: Option<First>,
     /// Run these transcripts instead of the built-in suite
     files: Vec<PathBuf>,
-    /// Call this harmless method in cases that need one [default: found automatically]
+    /// Call this harmless method in cases that need one; with --profile mcp, `tools/call`
+    /// [default: found automatically]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
     /// Pass these params to --method: a JSON Array or Object
@@ -59,7 +60,8 @@ pub(crate) struct CheckArgs {
     /// `initialize`
     #[arg(long, value_name = "TIME", default_value_t = Span(ServerCheck::TIMEOUT))]
     timeout: Span,
-    /// Stop the run after this long; 0 or none disables it [default: 25s, or 5m with --hostile]
+    /// Stop the run after this long; 0 or none disables it [default: 25s; 1m with
+    /// --profile mcp, 5m with --hostile]
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
     #[command(flatten)]
@@ -113,6 +115,7 @@ Examples:
   antiphon check http://127.0.0.1:8545 --method eth_chainId
   antiphon check tcp://127.0.0.1:4000 --method get_user --params '{\"id\":1}'
   antiphon check exec+header:clangd --profile lsp
+  antiphon check http://127.0.0.1:3000/mcp --profile mcp
   antiphon check http://127.0.0.1:3000 --spawn 'node server.js'    # starts and restarts it
   antiphon check http://127.0.0.1:3000 --only batch --only ids -v
   antiphon check http://127.0.0.1:3000 --baseline known.txt --update-baseline
@@ -219,9 +222,10 @@ impl CheckArgs {
     }
 
     fn server_check(&self, endpoint: &Endpoint) -> Result<ServerCheck, CommandError> {
-        let default = match self.hostile {
-            true => ServerCheck::HOSTILE_BUDGET,
-            false => ServerCheck::BUDGET,
+        let default = match (self.hostile, self.profile) {
+            (true, _) => ServerCheck::HOSTILE_BUDGET,
+            (false, Profile::Mcp) => ServerCheck::MCP_BUDGET,
+            (false, _) => ServerCheck::BUDGET,
         };
         let budget = self.budget.map_or(Some(default), |budget| budget.0);
         Ok(ServerCheck {

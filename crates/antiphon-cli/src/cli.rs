@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::log::LogArgs;
 use crate::openrpc::{describe, list};
 use crate::{
-    batch, bench, call, check, check_client, completions, exit, notify, serve, session, subscribe,
+    batch, bench, call, check, check_client, completions, exit, mcp, notify, serve, session,
+    subscribe,
 };
 
 /// Call, serve, check and measure JSON-RPC 2.0 endpoints over any transport
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Describe(describe::DescribeArgs),
     Check(check::CheckArgs),
     CheckClient(check_client::CheckClientArgs),
+    Mcp(mcp::McpArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -60,6 +62,7 @@ Examples:
   antiphon describe http://127.0.0.1:8650 subtract       # one method
   antiphon check http://127.0.0.1:8650                   # test a server
   antiphon check-client -- ./my-client {endpoint}        # test a client
+  antiphon mcp serve --from http://127.0.0.1:8650        # as MCP tools
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\

@@ -30,7 +30,7 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// SIGKILL, all within less than this.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The flags of `call`, `notify`, `batch`, `subscribe`, `session`, `list` and `describe`.
+/// The flags of `call`, `notify`, `batch`, `subscribe`, `session`, `list`, `describe` and `mcp serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
     /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
@@ -150,6 +150,17 @@ impl ConnectArgs {
     /// Returns the time limit of `--timeout`.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.timeout.0
+    }
+
+    /// Returns how a long-running command connects again; `None` if a second connection would be in another state than
+    /// the first one.
+    pub(crate) fn reconnects(&self) -> Option<Reconnect> {
+        let not_repeated = self.handshake.not_repeated(&self.endpoint, self.dialect);
+        not_repeated.is_none().then(Reconnect::new)
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// Returns whether each message is printed.

@@ -11,7 +11,8 @@ use tracing_subscriber::fmt::format::FmtSpan;
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
     /// Log on stderr at this level: off, error, warn, info, debug, trace, or a list such as
-    /// warn,antiphon=debug [default: warn for serve, error for other commands]
+    /// warn,antiphon=debug [default: warn for serve, mcp serve and mcp bridge, error for
+    /// other commands]
     #[arg(long, global = true, env = "ANTIPHON_LOG", value_name = "LEVEL", value_parser = filter)]
     log: Option<String>,
     /// Log in this format

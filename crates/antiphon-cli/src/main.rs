@@ -18,6 +18,7 @@ mod exit;
 mod handshake;
 mod limits;
 mod log;
+mod mcp;
 mod middleware;
 mod notify;
 mod open_connection;
@@ -46,7 +47,11 @@ use crate::exit::{CommandError, Exit};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // A client reports its own error. A server also logs warnings by default.
-    let level = if matches!(cli.command, Command::Serve(_)) { "warn" } else { "error" };
+    let level = match &cli.command {
+        Command::Serve(_) => "warn",
+        Command::Mcp(args) => args.log_level(),
+        _ => "error",
+    };
     let is_traced = matches!(&cli.command, Command::Serve(args) if args.is_traced());
     log::init(&cli.log, level, is_traced);
     run(cli.command).unwrap_or_else(CommandError::report).into()
@@ -65,6 +70,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Describe(args) => in_runtime(openrpc::describe::run(args)),
         Command::Check(args) => in_runtime(check::run(args)),
         Command::CheckClient(args) => in_runtime(check_client::run(args)),
+        Command::Mcp(args) => in_runtime(mcp::run(args)),
         Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }

@@ -79,6 +79,7 @@ pub(crate) fn note(text: &str) {
     if io::stderr().is_terminal() && prompt_printer::output(text) {
         return;
     }
+    crate::waiting_line::erase();
     let _ = writeln!(io::stderr(), "{text}");
 }
 

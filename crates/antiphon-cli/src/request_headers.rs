@@ -9,7 +9,7 @@ use crate::exit::CommandError;
 use crate::secret::Secret;
 
 /// The flags that add headers to each HTTP request, and to the request that opens a WebSocket.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RequestHeaders {
     /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]

@@ -121,7 +121,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     }
 }
 
-async fn bind(endpoints: &[Endpoint]) -> Result<Server, CommandError> {
+pub(crate) async fn bind(endpoints: &[Endpoint]) -> Result<Server, CommandError> {
     let stdio = endpoints.iter().filter(|endpoint| matches!(endpoint, Endpoint::Stdio { .. }));
     if stdio.count() > 1 {
         return Err(CommandError::usage(
@@ -147,7 +147,7 @@ fn not_bound(error: &BindError) -> CommandError {
     CommandError::caused(exit, error)
 }
 
-fn failed(what: &str, error: &io::Error) -> CommandError {
+pub(crate) fn failed(what: &str, error: &io::Error) -> CommandError {
     CommandError::new(Exit::Transport, format!("{what}: {}", ErrorChain(error)))
 }
 
@@ -172,7 +172,7 @@ fn announce(endpoints: &[&Endpoint], certificate: Option<&ServerCertificate>, cr
 const TRY: &str = r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#;
 
 /// The signals that end a server: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (its terminal is closed).
-struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// `None` if SIGHUP must keep its effect.
@@ -180,7 +180,7 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let hangup = handles_hangup().then(|| signal(SignalKind::hangup())).transpose()?;
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: signal(SignalKind::terminate())?, hangup })
@@ -201,7 +201,7 @@ impl Signals {
     }
 
     /// Requests a graceful shutdown at the first signal and returns at the second.
-    async fn twice(mut self, stop: oneshot::Sender<()>) {
+    pub(crate) async fn twice(mut self, stop: oneshot::Sender<()>) {
         self.next().await;
         output::note("shutting down; press Ctrl-C again to stop at once");
         let _ = stop.send(());

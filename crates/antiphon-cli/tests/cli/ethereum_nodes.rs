@@ -11,13 +11,13 @@ use crate::interop::script;
 use crate::support::{Ended, Scratch, antiphon, run};
 
 /// A node that mines a block per second. It is killed at the end.
-struct Node {
+pub(crate) struct Node {
     child: Child,
     port: u16,
 }
 
 impl Node {
-    fn anvil(scratch: &Scratch) -> Self {
+    pub(crate) fn anvil(scratch: &Scratch) -> Self {
         let mut command =
             Command::new(part("node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"));
         command.args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--ipc"]);
@@ -46,7 +46,7 @@ impl Node {
         Self { port: line.rsplit(':').next().unwrap().trim().parse().unwrap(), child }
     }
 
-    fn endpoint(&self, scheme: &str) -> String {
+    pub(crate) fn endpoint(&self, scheme: &str) -> String {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 }
@@ -59,7 +59,7 @@ impl Drop for Node {
 }
 
 /// Returns a path in `interop`.
-fn part(name: &str) -> PathBuf {
+pub(crate) fn part(name: &str) -> PathBuf {
     let path = script(name);
     assert!(path.exists(), "{} is missing: run interop/setup", path.display());
     path

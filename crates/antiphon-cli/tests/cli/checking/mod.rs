@@ -6,6 +6,7 @@ mod endless;
 mod foreign;
 mod language_servers;
 mod late;
+mod mcp;
 mod mutants;
 mod own;
 mod processes;

@@ -1,0 +1,127 @@
+//! `antiphon mcp call`: calls a tool and prints its result.
+
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use antiphon::RawJson;
+use antiphon::core::JsonKind;
+use antiphon_mcp::client::{McpClient, McpError};
+use antiphon_mcp::types::{CallToolResult, ProgressParams};
+use clap::Args;
+
+use super::connect::{McpConnectArgs, command_error};
+use super::content;
+use crate::exit::{CommandError, Exit};
+use crate::openrpc::did_you_mean;
+use crate::output;
+use crate::params::ParamArgs;
+use crate::waiting_line::with_waiting_line;
+
+/// Call a tool and print its result
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct McpCallArgs {
+    #[command(flatten)]
+    connect: McpConnectArgs,
+    /// Tool to call
+    tool: String,
+    #[command(flatten)]
+    arguments: ParamArgs,
+    /// Write pictures, sounds and other binary content to this folder
+    #[arg(long, value_name = "FOLDER")]
+    save: Option<PathBuf>,
+    /// Print the whole result as JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  antiphon mcp call 'exec:npx -y @modelcontextprotocol/server-everything' \\
+      get-sum a:=2 b:=3
+  antiphon mcp call http://127.0.0.1:8651/mcp greet name=Ada
+  antiphon mcp call https://mcp.example/mcp search -d '{\"query\": \"rust\"}'
+  antiphon mcp call http://127.0.0.1:8651/mcp order --answer confirm:=true
+
+Arguments:
+  name=text     an argument with a String
+  name:=json    an argument with a JSON value
+
+Output:
+  On a terminal, the content of the result. Elsewhere the result as JSON. The
+  exit code is 1 if the tool failed. If the server asks for input, the form is
+  shown on the terminal; --answer answers it without one.";
+
+pub(super) async fn run(args: McpCallArgs) -> Result<Exit, CommandError> {
+    let McpCallArgs { connect, tool, arguments, save, json } = args;
+    let arguments = read(&arguments)?;
+    connect
+        .with_client(async |client| {
+            // With the list, arguments are checked before the call.
+            let _ = client.list_tools().await;
+            let call = client.call_tool(&tool, &arguments).on_progress(show_progress);
+            let result = match with_waiting_line(&tool, call.into_future()).await {
+                Ok(result) => result,
+                Err(error) => return Err(explained(client, &tool, &error).await),
+            };
+            show(&result, json, save.as_deref())
+        })
+        .await
+}
+
+/// Reads the arguments, which have names.
+fn read(arguments: &ParamArgs) -> Result<RawJson, CommandError> {
+    let remedy = "write name=text, name:=json or -d '{\"name\": 1}'";
+    match arguments.read()?.map(antiphon::Params::into_json) {
+        None => RawJson::parse("{}").map_err(|error| CommandError::usage(error.to_string())),
+        Some(json) if json.kind() == JsonKind::Object => Ok(json),
+        Some(_) => Err(CommandError::usage("the arguments of a tool have names").hint(remedy)),
+    }
+}
+
+fn show_progress(progress: ProgressParams) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = progress.message.map(|message| format!(" {message}")).unwrap_or_default();
+    let line = format!("{}{total}{message}", progress.progress);
+    output::note(&output::dim(&output::visible(&line)));
+}
+
+/// Adds the tools with similar names to the error of an unknown tool.
+async fn explained(client: &McpClient, tool: &str, error: &McpError) -> CommandError {
+    let failure = command_error(error, None);
+    let tools = client.list_tools().await.unwrap_or_default();
+    if tools.is_empty() || tools.iter().any(|known| known.name == tool) {
+        return failure;
+    }
+    let names = did_you_mean::similar(tool, tools.iter().map(|known| known.name.as_str()));
+    match did_you_mean::did_you_mean(&names) {
+        Some(hint) => failure.hint(hint),
+        None => failure.hint("`antiphon mcp list` prints the tools"),
+    }
+}
+
+fn show(
+    result: &CallToolResult,
+    json: bool,
+    save: Option<&std::path::Path>,
+) -> Result<Exit, CommandError> {
+    if let Some(folder) = save {
+        content::save(&result.content, folder)?;
+    }
+    let is_for_people = !json && io::stdout().is_terminal();
+    if !is_for_people {
+        let encoded = RawJson::encode(result);
+        let encoded =
+            encoded.map_err(|error| CommandError::new(Exit::Protocol, error.to_string()))?;
+        output::result(&encoded)?;
+    } else {
+        content::show(result)?;
+        if save.is_none() && content::has_binary(&result.content) {
+            output::note(&output::dim("--save FOLDER writes binary content"));
+        }
+    }
+    Ok(if result.failed() { Exit::PeerError } else { Exit::Success })
+}

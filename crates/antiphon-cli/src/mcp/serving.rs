@@ -1,0 +1,34 @@
+//! Serves an MCP server until a signal, for `serve` and `bridge`.
+
+use antiphon::Server;
+use antiphon_mcp::{McpServer, ServeError};
+use tokio::sync::oneshot;
+
+use crate::exit::{CommandError, Exit};
+use crate::output;
+use crate::serve::{Signals, failed};
+
+/// Prints the endpoints, and serves until the first signal asks for a shutdown, and at most until the second.
+pub(super) async fn serve(
+    bound: Server,
+    server: &McpServer,
+    announce: impl FnOnce(),
+) -> Result<Exit, CommandError> {
+    let signals =
+        Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;
+    // A program that reads this line may send a signal at once.
+    for endpoint in bound.endpoints() {
+        output::note(&format!("listening on {endpoint}"));
+    }
+    announce();
+    let (stop, stopped) = oneshot::channel();
+    let serving = server.serve_until(bound, async { drop(stopped.await) });
+    tokio::select! {
+        served = serving => match served {
+            Ok(()) => Ok(Exit::Success),
+            Err(ServeError::Failed(error)) => Err(failed("the server failed", &error)),
+            Err(error) => Err(CommandError::caused(Exit::Transport, &error)),
+        },
+        () = signals.twice(stop) => Ok(Exit::Interrupted),
+    }
+}
