@@ -14,9 +14,9 @@ export function check(what, actual, expected) {
 }
 
 /** Runs a script to its end. What it throws, and what it waits for in vain, fails it too. */
-export function run(main) {
+export function run(main, deadlineMs = DEADLINE_MS) {
   process.on('uncaughtException', abandon);
-  setTimeout(() => abandon(new Error(`the peer left us waiting for ${DEADLINE_MS / 1000} s`)), DEADLINE_MS);
+  setTimeout(() => abandon(new Error(`the peer left us waiting for ${deadlineMs / 1000} s`)), deadlineMs);
   main().then(conclude, abandon);
 }
 
