@@ -10,7 +10,7 @@ const EVERYWHERE: &str = "http://127.0.0.1:0 tcp://127.0.0.1:0";
 
 /// A frame limit of 64 KiB. Larger messages must not be buffered.
 const SMALL: &str = "--max-frame-bytes 65536";
-/// The memory that the server may use with small limits. It starts with about 10 MiB.
+/// The memory that the server may allocate with small limits. It starts with about 4 MiB.
 const SMALL_MEMORY: usize = 32 * MIB;
 
 fn lines(server: &Server) -> Stream {
