@@ -60,6 +60,8 @@ mod panics;
 mod per_connection;
 #[cfg(feature = "full")]
 mod policies;
+#[cfg(feature = "full")]
+mod policy_fast_path;
 mod progress;
 mod rate_limits;
 mod reconnect;

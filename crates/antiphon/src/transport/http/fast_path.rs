@@ -3,7 +3,8 @@
 //! Every other request (another method, version or path, an upgrade, a chunked body, `Expect`,
 //! `Origin`, a malformed head, a refusal) is left to hyper: the connection is handed over with the
 //! bytes that were read, and stays there. So the fast path decides only that a request is plain, and
-//! hyper and `service_state.rs` keep every rule. Rejected: hyper for all requests, which took more
+//! hyper and `service_state.rs` keep every rule. With a policy, the request takes the way of `policy_exchange.rs`, as
+//! behind hyper (`fast_path_exchange.rs`). Rejected: hyper for all requests, which took more
 //! instructions per call than everything else together.
 
 use std::pin::Pin;
@@ -16,6 +17,7 @@ use http::Extensions;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::activity::ActiveRequest;
+use super::fast_path_exchange::{FastPathExchange, Progress};
 use super::fast_path_head::{MAX_HEAD, NotOnFastPath, RequestLength, parse_head, read_head};
 use super::fast_path_response::{write_refusal, write_reply};
 use super::refusal::HttpRefusal;
@@ -53,6 +55,8 @@ pub(super) struct FastPath<S> {
     /// A request whose body has not arrived.
     awaited: Option<ActiveRequest>,
     running: Option<RunningRequest>,
+    /// The request in flight, if there is a policy.
+    exchange: Option<FastPathExchange>,
     /// The request in flight is the last one.
     last: bool,
     /// The last response is written.
@@ -102,6 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             expected: 0,
             awaited: None,
             running: None,
+            exchange: None,
             last: false,
             over: false,
             was_idle: false,
@@ -133,6 +138,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             if self.running.is_some() {
                 ready!(self.poll_running(cx))?;
             }
+            if self.exchange.is_some() {
+                ready!(self.poll_exchange(cx))?;
+            }
             if self.over {
                 return self.poll_over(cx);
             }
@@ -140,7 +148,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 ready!(self.poll_flush(cx))?;
             }
             match self.front() {
-                Front::Complete(head) => self.serve(head, cx),
+                Front::Complete(head) => match self.service.state.http.policy {
+                    None => self.serve(head, cx),
+                    Some(_) => self.serve_by_policy(head),
+                },
                 // A partial head is not a request yet.
                 Front::Partial(_) if self.last && self.head.is_none() => {
                     self.over = true;
@@ -176,10 +187,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         };
         let wanted = head.wanted(buf.len());
         self.expected = self.incoming.front_is(head.whole());
-        if wanted == 0 { Front::Complete(head) } else { Front::Partial(wanted) }
+        match wanted {
+            0 => Front::Complete(head),
+            // A policy may refuse the request before its body arrives.
+            _ if self.service.state.http.policy.is_some() => Front::HandOver,
+            wanted => Front::Partial(wanted),
+        }
     }
 
-    fn serve(&mut self, RequestLength { head, body }: RequestLength, cx: &mut Poller<'_>) {
+    /// Takes the head and the body of a request out of the buffer.
+    fn take(&mut self, RequestLength { head, body }: RequestLength) -> (Bytes, Bytes) {
         let buf = &mut self.incoming.buf;
         let large = buf.is_large();
         let mut text = buf.split_to(head + body).freeze();
@@ -187,6 +204,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         self.head = None;
         // A handler keeps the head while it runs. That must not keep a large buffer alive.
         let text = if large { Bytes::copy_from_slice(&text) } else { text };
+        (text, body)
+    }
+
+    /// Serves a request that a policy decides.
+    fn serve_by_policy(&mut self, request: RequestLength) {
+        let (head, body) = self.take(request);
+        match parse_head(&head) {
+            Some(head) => {
+                self.exchange = Some(FastPathExchange::new(&self.service, head, body));
+            }
+            None => self.refuse(&HttpRefusal::Failed),
+        }
+    }
+
+    fn serve(&mut self, request: RequestLength, cx: &mut Poller<'_>) {
+        let (text, body) = self.take(request);
         let state = &*self.service.state;
         let head = HttpHead::unparsed(text, parse_head);
         let mut connection = self.service.remote.connection(HTTP, head, Extensions::new());
@@ -250,6 +283,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             self.refuse(&HttpRefusal::ShuttingDown);
             return Poll::Ready(Ok(()));
         }
+        self.poll_disconnect(cx)
+    }
+
+    /// Ready when the response to the exchange is in the output.
+    fn poll_exchange(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
+        while let Some(exchange) = &mut self.exchange {
+            match exchange.poll(cx, &mut self.last, &mut self.outgoing) {
+                Progress::Done => {
+                    self.exchange = None;
+                    self.over = self.last;
+                }
+                Progress::Full => ready!(self.poll_flush(cx))?,
+                Progress::Waiting => return self.poll_disconnect(cx),
+                Progress::Aborted => return Poll::Ready(Err(Disconnected)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads ahead while a request runs. Ready only when the client has disconnected.
+    fn poll_disconnect(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
         // Earlier responses do not wait for this one, and a disconnect must be seen.
         ready!(self.poll_flush(cx))?;
         while self.incoming.buf.len() < AHEAD {

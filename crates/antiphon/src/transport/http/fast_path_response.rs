@@ -11,7 +11,7 @@ use crate::engine::ReplyTail;
 use crate::io::write_buffer::{LARGE, WriteBuffer};
 
 /// The space to reserve for a head.
-const HEAD: usize = 192;
+pub(super) const HEAD: usize = 192;
 
 /// Writes the default response to a message; `last` closes the connection. A large result (`tail`) is
 /// not copied.
@@ -40,12 +40,7 @@ pub(super) fn write_reply(
         write_number(body.len() + tail.as_ref().map_or(0, |tail| tail.len()), text);
         text.extend_from_slice(b"\r\n");
     }
-    if last {
-        text.extend_from_slice(b"connection: close\r\n");
-    }
-    text.extend_from_slice(b"date: ");
-    date::write(text);
-    text.extend_from_slice(b"\r\n\r\n");
+    write_end_of_head(last, text);
     if body.len() < LARGE {
         text.extend_from_slice(&body);
     } else {
@@ -55,6 +50,16 @@ pub(super) fn write_reply(
         out.push(tail.result);
         out.tail().extend_from_slice(&tail.end);
     }
+}
+
+/// Writes the headers of the connection, and the end of the head.
+pub(super) fn write_end_of_head(last: bool, out: &mut BytesMut) {
+    if last {
+        out.extend_from_slice(b"connection: close\r\n");
+    }
+    out.extend_from_slice(b"date: ");
+    date::write(out);
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// Writes the rest of a head that asks for credentials, up to the length of the body, if any.
@@ -87,6 +92,6 @@ pub(super) fn write_refusal(refusal: &HttpRefusal, out: &mut BytesMut) {
     out.extend_from_slice(&body);
 }
 
-fn write_number(number: usize, out: &mut BytesMut) {
+pub(super) fn write_number(number: impl itoa::Integer, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

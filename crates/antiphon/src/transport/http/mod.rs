@@ -14,6 +14,7 @@ mod engine_policy;
 mod event_queue;
 mod event_stream;
 mod fast_path;
+mod fast_path_exchange;
 mod fast_path_head;
 mod fast_path_response;
 mod guard;

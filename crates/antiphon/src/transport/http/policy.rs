@@ -30,7 +30,7 @@ use crate::connection::Connection;
 /// [`Context::extensions`](crate::Context::extensions).
 ///
 /// The methods run on the task of the connection, so they must not block. A policy that panics fails its
-/// request with status 500. With a policy, hyper serves every request, which is slower than the fast path.
+/// request with status 500.
 ///
 /// ```
 /// use antiphon::http::{Response, StatusCode};

@@ -211,9 +211,9 @@ impl HttpService {
         self.change(|state| state.http.fallback = Some(BoxedService::new(fallback)))
     }
 
-    /// Whether hyper must serve every request, because layers or a policy see them.
+    /// Whether hyper must serve every request, because layers see them.
     pub(super) fn needs_hyper(&self) -> bool {
-        self.state.http.layers.is_some() || self.state.http.policy.is_some()
+        self.state.http.layers.is_some()
     }
 
     /// Serves this path only.
