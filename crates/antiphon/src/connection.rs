@@ -148,7 +148,7 @@ pub(crate) enum HttpHead {
     /// The bytes of the fast path, which are parsed on first use.
     Unparsed {
         text: Bytes,
-        parse: fn(&[u8]) -> Option<HttpRequestHead>,
+        parse: fn(&Bytes) -> Option<HttpRequestHead>,
         parsed: OnceLock<Option<Box<HttpRequestHead>>>,
     },
 }
@@ -164,7 +164,7 @@ pub(crate) struct HttpRequestHead {
 impl HttpHead {
     /// A head whose text `parse` reads on first use.
     #[cfg(feature = "http")]
-    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<HttpRequestHead>) -> Self {
+    pub(crate) fn unparsed(text: Bytes, parse: fn(&Bytes) -> Option<HttpRequestHead>) -> Self {
         Self::Unparsed { text, parse, parsed: OnceLock::new() }
     }
 

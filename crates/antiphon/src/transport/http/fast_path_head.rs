@@ -7,6 +7,7 @@
 use std::mem::MaybeUninit;
 
 use antiphon_core::framing::reserve_hint;
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -108,16 +109,16 @@ fn is_plain(path: &str) -> bool {
         && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte))
 }
 
-/// Parses a head that [`read_head`] has accepted.
-pub(super) fn parse_head(head: &[u8]) -> Option<HttpRequestHead> {
+/// Parses a head that [`read_head`] has accepted. The values are parts of the text, not copies.
+pub(super) fn parse_head(head: &Bytes) -> Option<HttpRequestHead> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     request.parse(head).ok()?;
     let read = |header: &httparse::Header<'_>| {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
-        Some((name, HeaderValue::from_bytes(header.value).ok()?))
+        Some((name, HeaderValue::from_maybe_shared(head.slice_ref(header.value)).ok()?))
     };
-    let mut map = HeaderMap::new();
+    let mut map = HeaderMap::with_capacity(request.headers.len());
     for (name, value) in request.headers.iter().filter_map(read) {
         map.append(name, value);
     }
