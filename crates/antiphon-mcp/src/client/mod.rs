@@ -17,8 +17,6 @@ mod http;
 mod inbox;
 mod listen;
 mod pages;
-mod param_headers;
-mod schema;
 mod settings;
 mod tasks;
 mod tools;

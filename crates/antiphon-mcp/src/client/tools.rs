@@ -16,8 +16,8 @@ use super::call::{CallOptions, McpCall, decoded};
 use super::core::Core;
 use super::error::McpError;
 use super::inbox::locked;
-use super::param_headers::ParamHeader;
-use super::schema::Schema;
+use crate::param_headers::ParamHeaders;
+use crate::schema::Validator;
 use crate::types::{
     CallToolParams, CallToolResult, JsonObject, ListToolsResult, Meta, ProgressParams, ResultType,
     Tool, error_codes, methods,
@@ -25,6 +25,8 @@ use crate::types::{
 
 /// The most tools that are remembered.
 const MAX_TOOLS: usize = 10_000;
+/// The most faults of a value in an error.
+const MAX_FAULTS: usize = 3;
 
 /// The tools that the server has listed, by name.
 #[derive(Default)]
@@ -33,9 +35,9 @@ pub(super) struct KnownTools(Mutex<HashMap<String, Arc<KnownTool>>>);
 /// A tool, and its schemas once they are needed.
 pub(super) struct KnownTool {
     tool: Tool,
-    headers: Vec<ParamHeader>,
-    input: OnceLock<Option<Schema>>,
-    output: OnceLock<Option<Schema>>,
+    headers: ParamHeaders,
+    input: OnceLock<Option<Validator>>,
+    output: OnceLock<Option<Validator>>,
 }
 
 impl KnownTools {
@@ -53,7 +55,7 @@ impl KnownTools {
             if known.len() >= MAX_TOOLS {
                 known.clear();
             }
-            let headers = ParamHeader::of_schema(&tool.input_schema).ok();
+            let headers = ParamHeaders::of(&tool.input_schema).ok();
             let headers = headers.filter(|_| uses_headers).unwrap_or_default();
             let (input, output) = (OnceLock::new(), OnceLock::new());
             let learned = KnownTool { tool: tool.clone(), headers, input, output };
@@ -65,7 +67,7 @@ impl KnownTools {
 impl KnownTool {
     fn check_arguments(&self, arguments: &Value) -> Result<(), McpError> {
         let input = compiled(&self.input, &self.tool, Some(&self.tool.input_schema));
-        let checked = input.map_or(Ok(()), |schema| schema.check(arguments));
+        let checked = input.map_or(Ok(()), |schema| faults(schema, arguments));
         let tool = self.tool.name.clone();
         checked.map_err(|reason| McpError::InvalidArguments { tool, reason })
     }
@@ -75,7 +77,7 @@ impl KnownTool {
         let output = compiled(&self.output, &self.tool, self.tool.output_schema.as_ref());
         let Some(schema) = output.filter(|_| !result.failed()) else { return Ok(()) };
         let checked = match &result.structured_content {
-            Some(value) => schema.check(value),
+            Some(value) => faults(schema, value),
             None => Err("the result has no structured content".to_owned()),
         };
         let tool = self.tool.name.clone();
@@ -83,14 +85,20 @@ impl KnownTool {
     }
 }
 
+/// Checks a value. The error names the first faults.
+fn faults(schema: &Validator, value: &Value) -> Result<(), String> {
+    let faults: Vec<_> = schema.faults(value).take(MAX_FAULTS).map(|it| it.to_string()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
+}
+
 /// A schema that cannot be compiled checks nothing: the server checks the arguments too.
 fn compiled<'a>(
-    cell: &'a OnceLock<Option<Schema>>,
+    cell: &'a OnceLock<Option<Validator>>,
     tool: &Tool,
     schema: Option<&JsonObject>,
-) -> Option<&'a Schema> {
+) -> Option<&'a Validator> {
     let compile = || {
-        let compiled = Schema::compile(schema?);
+        let compiled = Validator::new(&Value::Object(schema?.clone()));
         let warn = |error: &String| {
             tracing::warn!(tool = tool.name, error, "the schema of a tool is unusable");
         };
@@ -109,7 +117,7 @@ impl Core {
     fn learn(&self, page: &mut ListToolsResult) {
         let uses_headers = self.uses_param_headers();
         if uses_headers {
-            page.tools.retain(|tool| match ParamHeader::of_schema(&tool.input_schema) {
+            page.tools.retain(|tool| match ParamHeaders::of(&tool.input_schema) {
                 Ok(_) => true,
                 Err(reason) => {
                     tracing::warn!(tool = tool.name, reason, "a tool of the server is not usable");

@@ -25,7 +25,7 @@ pub(super) struct WireCall {
 pub(super) struct RoutingHeaders {
     /// `Mcp-Name`: the tool, prompt, resource or task.
     pub(super) name: Option<String>,
-    /// `Mcp-Param-*`: names and values.
+    /// `mcp-param-*`: names and values.
     pub(super) params: Vec<(String, String)>,
 }
 
