@@ -112,8 +112,12 @@ impl McpClientBuilder {
         self.on_sample(handler)
     }
 
-    /// Lets modern servers turn tool calls into tasks (the extension `io.modelcontextprotocol/tasks`). A call then waits
-    /// for the end of its task, and dropping it cancels the task.
+    /// Lets tool calls become tasks: a modern server decides it (the extension `io.modelcontextprotocol/tasks`), and a
+    /// server of 2025-11-25 is asked for it if the tool allows tasks. A call then waits for the end of its task, and
+    /// dropping it cancels the task. A timeout of the call itself is for the whole task.
+    ///
+    /// A server of 2025-11-25 may also ask its questions as tasks. A tool that requires tasks is called as one also
+    /// without this.
     pub fn tasks(mut self) -> Self {
         let capabilities = std::mem::take(&mut self.settings.capabilities);
         self.settings.capabilities = capabilities.with_extension(EXTENSION, JsonObject::new());

@@ -77,8 +77,11 @@ impl Core {
         self.state().revision.is_modern()
     }
 
+    /// The capabilities of every revision. The handshake of 2025-11-25 adds its tasks.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
-        self.inbox.handlers.capabilities(self.settings.capabilities.clone())
+        let mut named = self.settings.capabilities.clone();
+        named.tasks = None;
+        self.inbox.handlers.capabilities(named)
     }
 
     /// Whether the client has declared that a server may turn calls into tasks.

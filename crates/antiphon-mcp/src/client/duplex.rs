@@ -132,7 +132,7 @@ impl Handler for Receiver {
         let inbox = self.0.clone();
         Box::pin(async move {
             let params = call.params.map(Params::into_json);
-            inbox.handlers.serve(call.method.as_str(), params.as_ref()).await
+            inbox.serve(call.method.as_str(), params.as_ref()).await
         })
     }
 

@@ -189,6 +189,17 @@ impl McpError {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
+    /// Whether the server replied with an error.
+    pub(super) fn is_rpc(&self) -> bool {
+        matches!(self, Self::Rpc(_))
+    }
+
+    /// Whether the response was lost on the way, so that another attempt may succeed.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Unreachable { .. } | Self::TimedOut(_))
+            || matches!(self, Self::Status { status, .. } if status.is_server_error())
+    }
+
     /// Whether the connection is gone, so that no call can succeed.
     pub(crate) fn is_disconnect(&self) -> bool {
         matches!(self, Self::Call(CallError::Closed(_) | CallError::Interrupted(_)))

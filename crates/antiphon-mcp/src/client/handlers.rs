@@ -141,7 +141,7 @@ impl Handlers {
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, ErrorObject> {
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ErrorObject> {
     from_object(text).map_err(|error| invalid(&error))
 }
 
@@ -149,6 +149,6 @@ fn invalid(error: &serde_json::Error) -> ErrorObject {
     ErrorObject::invalid_params().with_data(&error.to_string())
 }
 
-fn encoded(result: &impl Serialize) -> Outcome {
+pub(super) fn encoded(result: &impl Serialize) -> Outcome {
     RawJson::encode(result).map_err(ErrorObject::internal)
 }

@@ -15,6 +15,7 @@ use super::call::{CallOptions, decoded};
 use super::core::Core;
 use super::error::McpError;
 use super::inbox::{ServerNotification, locked};
+use super::served_tasks;
 use crate::types::{
     DiscoverResult, Implementation, InitializeParams, InitializeResult, Revision,
     ServerCapabilities, SubscribeParams, methods,
@@ -158,6 +159,10 @@ impl Core {
         self.wire.speak(None);
         let mut capabilities = self.capabilities();
         capabilities.extensions = None;
+        capabilities.tasks =
+            self.has_tasks().then(|| served_tasks::capability(&capabilities)).flatten();
+        let declares_tasks = capabilities.tasks.is_some();
+        self.inbox.tasks.clear();
         let params = InitializeParams::new(revision, capabilities, self.settings.info.clone());
         let encode = |source| McpError::Encode { method: methods::INITIALIZE.to_owned(), source };
         let members = RawJson::encode(&params).and_then(|json| json.decode()).map_err(encode)?;
@@ -171,6 +176,8 @@ impl Core {
             return Err(McpError::NoCommonRevision { supported: vec![result.protocol_version] });
         };
         self.wire.speak(Some(revision));
+        let serves_tasks = declares_tasks && revision == Revision::V2025_11_25;
+        self.inbox.serves_tasks.store(serves_tasks, Ordering::Release);
         self.set_state(ServerState {
             revision,
             info: Some(result.server_info),

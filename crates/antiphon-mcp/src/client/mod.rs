@@ -15,8 +15,10 @@ mod handlers;
 mod handshake;
 mod http;
 mod inbox;
+mod legacy_tasks;
 mod listen;
 mod pages;
+mod served_tasks;
 mod settings;
 mod tasks;
 mod tools;
@@ -333,6 +335,7 @@ impl McpClient {
     /// Closes the connection, for every clone, and waits until it is closed. A child process has exited by then, and
     /// an HTTP session is deleted.
     pub async fn close(self) {
+        self.core.inbox.tasks.clear();
         self.core.wire.close().await;
     }
 }

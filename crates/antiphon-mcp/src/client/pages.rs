@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::call::{CallOptions, decoded};
 use super::core::Core;
 use super::error::McpError;
+use crate::types::tasks::legacy::{ListTasksResult, Task};
 use crate::types::{
     Cacheable, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedParams, Prompt, Resource, ResourceTemplate, Tool, methods,
@@ -25,7 +26,8 @@ pub(super) trait Page: DeserializeOwned {
     type Item;
 
     fn next_cursor(&self) -> Option<&str>;
-    fn cache(&self) -> &Cacheable;
+    /// How long the page stays fresh; `None` if the list has no cache.
+    fn cache(&self) -> Option<&Cacheable>;
     fn into_items(self) -> Vec<Self::Item>;
 }
 
@@ -39,8 +41,8 @@ macro_rules! page {
                 self.next_cursor.as_deref()
             }
 
-            fn cache(&self) -> &Cacheable {
-                &self.cache
+            fn cache(&self) -> Option<&Cacheable> {
+                Some(&self.cache)
             }
 
             fn into_items(self) -> Vec<$item> {
@@ -59,6 +61,23 @@ page!(
     methods::LIST_RESOURCE_TEMPLATES
 );
 
+impl Page for ListTasksResult {
+    const METHOD: &'static str = methods::LIST_TASKS;
+    type Item = Task;
+
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    fn cache(&self) -> Option<&Cacheable> {
+        None
+    }
+
+    fn into_items(self) -> Vec<Task> {
+        self.tasks
+    }
+}
+
 impl Core {
     /// Returns one page, which may come from the cache.
     pub(super) async fn page<P: Page>(&self, cursor: Option<&str>) -> Result<P, McpError> {
@@ -73,7 +92,9 @@ impl Core {
         let params = RawJson::encode(&params).map_err(encode)?;
         let result = self.request(P::METHOD, params, &CallOptions::default()).await?;
         let page: P = decoded(P::METHOD, &result)?;
-        self.inbox.cache.keep(P::METHOD, key, &result, page.cache(), epoch);
+        if let Some(cache) = page.cache() {
+            self.inbox.cache.keep(P::METHOD, key, &result, cache, epoch);
+        }
         Ok(page)
     }
 

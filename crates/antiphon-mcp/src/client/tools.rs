@@ -12,12 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::McpClient;
-use super::call::{CallOptions, McpCall, decoded};
+use super::call::{CallOptions, McpCall, decoded, encoded};
 use super::core::Core;
 use super::error::McpError;
 use super::inbox::locked;
 use crate::param_headers::ParamHeaders;
 use crate::schema::Validator;
+use crate::types::tasks::TaskMetadata;
 use crate::types::{
     CallToolParams, CallToolResult, JsonObject, ListToolsResult, Meta, ProgressParams, ResultType,
     Tool, error_codes, methods,
@@ -146,10 +147,11 @@ impl Core {
         Ok(all.tools)
     }
 
-    /// Returns what is known about a tool. Over HTTP the list is needed for the headers of a call.
+    /// Returns what is known about a tool. The list is needed for the headers of a call over HTTP, and to know whether a
+    /// legacy server runs the tool as a task.
     async fn known_tool(&self, name: &str) -> Option<Arc<KnownTool>> {
         let known = self.tools.get(name);
-        if known.is_some() || !self.uses_param_headers() {
+        if known.is_some() || !(self.uses_param_headers() || self.has_legacy_tasks()) {
             return known;
         }
         match self.all_tools().await {
@@ -161,28 +163,60 @@ impl Core {
         }
     }
 
-    /// Reads a result, and waits for it if it is a task.
-    async fn finished(self: &Arc<Self>, result: &RawJson) -> Result<CallToolResult, McpError> {
-        let found: CallToolResult = decoded(methods::CALL_TOOL, result)?;
+    /// Sends a call, and waits for its result also if it is a task.
+    async fn run_tool(
+        self: &Arc<Self>,
+        params: &CallToolParams,
+        options: &CallOptions,
+    ) -> Result<CallToolResult, McpError> {
+        let method = methods::CALL_TOOL;
+        let json = encoded(method, params)?;
+        if params.task.is_some() {
+            return self.run_as_task(json, options).await;
+        }
+        let result = self.request(method, json, options).await?;
+        let found: CallToolResult = decoded(method, &result)?;
         match found.result_type {
-            Some(ResultType::Task) => self.finish_task(decoded(methods::CALL_TOOL, result)?).await,
+            Some(ResultType::Task) if self.is_modern() => {
+                let task = self.finish_task(decoded(method, &result)?);
+                options.within(None, None, task).await
+            }
             _ => Ok(found),
         }
+    }
+
+    /// Sends a call that asks for a task. Its progress arrives until the task ends, and its own timeout is for all of it.
+    async fn run_as_task(
+        self: &Arc<Self>,
+        params: RawJson,
+        options: &CallOptions,
+    ) -> Result<CallToolResult, McpError> {
+        let sink = options.sink();
+        let mut first = CallOptions { receive: None, total: None, ..options.clone() };
+        let _watched = sink.as_ref().map(|sink| {
+            let watched = self.inbox.watch(sink.clone());
+            first.meta.set_progress_token(&watched.token);
+            watched
+        });
+        let task = async {
+            let created = self.request(methods::CALL_TOOL, params, &first).await?;
+            self.finish_legacy_task(decoded(methods::CALL_TOOL, &created)?).await
+        };
+        options.within(None, sink.as_deref(), task).await
     }
 
     /// Calls a tool.
     async fn call_tool(
         self: &Arc<Self>,
-        params: CallToolParams,
+        mut params: CallToolParams,
         mut options: CallOptions,
     ) -> Result<CallToolResult, McpError> {
-        let method = methods::CALL_TOOL;
         let name = params.name.clone();
-        let encode = |source| McpError::Encode { method: method.to_owned(), source };
+        let task = params.task.take().unwrap_or_default();
+        let encode = |source| McpError::Encode { method: methods::CALL_TOOL.to_owned(), source };
         let arguments =
             params.arguments.as_ref().map_or(Ok(Value::Object(JsonObject::new())), RawJson::decode);
         let arguments: Value = arguments.map_err(encode)?;
-        let params = RawJson::encode(&params).map_err(encode)?;
         let mut retried = false;
         loop {
             let known = self.known_tool(&name).await;
@@ -193,7 +227,9 @@ impl Core {
                 let headers = known.headers.iter().filter_map(|it| it.of_arguments(&arguments));
                 options.headers.params = headers.collect();
             }
-            match self.request(method, params.clone(), &options).await {
+            let is_task = known.as_ref().is_some_and(|known| self.calls_as_task(&known.tool));
+            params.task = is_task.then(|| task.clone());
+            match self.run_tool(&params, &options).await {
                 // The schema of the tool has changed (2026-07-28, Streamable HTTP, "Client Behavior").
                 Err(McpError::Rpc(error))
                     if error.code == error_codes::HEADER_MISMATCH && !retried =>
@@ -203,7 +239,7 @@ impl Core {
                     self.all_tools().await?;
                 }
                 outcome => {
-                    let result = self.finished(&outcome?).await?;
+                    let result = outcome?;
                     if let Some(known) = known.filter(|_| self.settings.validates) {
                         known.check_result(&result)?;
                     }
@@ -251,6 +287,14 @@ impl<R> ToolCall<R> {
     /// Asks for progress notifications, and passes them to a function, which must not block.
     pub fn on_progress(mut self, receive: impl Fn(ProgressParams) + Send + Sync + 'static) -> Self {
         self.call = self.call.on_progress(receive);
+        self
+    }
+
+    /// Sets how long a server of 2025-11-25 keeps the task of this call, if the call becomes one. See
+    /// [`McpClientBuilder::tasks`](super::McpClientBuilder::tasks).
+    pub fn task_ttl(mut self, ttl: Duration) -> Self {
+        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self.params = self.params.map(|params| params.with_task(TaskMetadata::new().with_ttl(ttl)));
         self
     }
 

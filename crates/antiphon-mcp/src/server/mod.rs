@@ -53,6 +53,7 @@ pub(crate) use forwarding::{ResultMembers, WeakServer};
 pub(crate) use request::{RequestMeta, RequestParams};
 pub(crate) use request_state::random_id;
 pub(crate) use session::{NoLink, Session, SessionLink};
+pub(crate) use tasks::{iso_8601, related};
 
 use builder::Settings;
 use forwarding::EndOfServer;

@@ -70,7 +70,7 @@ impl Listener {
         loop {
             match self.listen_once().await {
                 Ok(()) => return Ok(()),
-                Err(error) if self.opened.is_some() || !is_loss(&error) => return Err(error),
+                Err(error) if self.opened.is_some() || !error.is_loss() => return Err(error),
                 Err(error) if self.losses >= MAX_LOSSES => return Err(error),
                 Err(error) => tracing::debug!(%error, "the subscription was lost"),
             }
@@ -160,10 +160,4 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.core.inbox.unsubscribe(&self.key);
     }
-}
-
-/// Whether another attempt may succeed.
-fn is_loss(error: &McpError) -> bool {
-    matches!(error, McpError::Interrupted(_) | McpError::Unreachable { .. } | McpError::TimedOut(_))
-        || matches!(error, McpError::Status { status, .. } if status.is_server_error())
 }

@@ -7,3 +7,4 @@ mod legacy;
 mod modern;
 mod real_servers;
 mod scripted;
+mod served_tasks;
