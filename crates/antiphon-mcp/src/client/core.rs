@@ -15,6 +15,7 @@ use super::call::CallOptions;
 use super::error::McpError;
 use super::handshake::ServerState;
 use super::inbox::{Inbox, locked};
+use super::renewal::Sessions;
 use super::settings::Settings;
 use super::tools::KnownTools;
 use super::wire::{Wire, WireCall};
@@ -41,8 +42,9 @@ pub(super) struct Core {
     pub(super) subscribed_uris: Mutex<HashMap<String, usize>>,
     state: RwLock<Arc<ServerState>>,
     next_id: AtomicU64,
-    /// Counts the sessions of a legacy server. Locked while one begins.
-    pub(super) session: tokio::sync::Mutex<u64>,
+    /// Locked while a session or a connection begins.
+    pub(super) session: tokio::sync::Mutex<Sessions>,
+    /// The number of the session or the connection.
     pub(super) session_count: AtomicU64,
 }
 
@@ -113,8 +115,8 @@ impl Core {
         Err(McpError::TooManyInputRounds(self.settings.input_rounds))
     }
 
-    /// Sends a request. If the session has ended, starts a new one and sends the request again: the server has not
-    /// processed it (2025-11-25, transports, "Session Management").
+    /// Sends a request. If the session or the connection has ended, begins a new one and sends the request again: the
+    /// server has not processed it (2025-11-25, transports, "Session Management").
     async fn send_in_session(
         &self,
         method: &str,
@@ -124,7 +126,9 @@ impl Core {
         let session = self.session_count.load(Ordering::Acquire);
         match self.send(self.next_id(), method, members, options).await {
             Err(McpError::SessionEnded) => {
-                self.renew_session(session).await?;
+                // Boxed, because it is rare and large.
+                let renewing = Box::pin(self.renew_session(session));
+                options.within(self.settings.timeout, None, renewing).await?;
                 self.send(self.next_id(), method, members, options).await
             }
             outcome => outcome,

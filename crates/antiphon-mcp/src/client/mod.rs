@@ -18,6 +18,7 @@ mod inbox;
 mod legacy_tasks;
 mod listen;
 mod pages;
+mod renewal;
 mod served_tasks;
 mod settings;
 mod tasks;
@@ -136,7 +137,7 @@ impl McpClient {
         let encode = |source| McpError::Encode { method: method.to_owned(), source };
         let params = RawJson::encode(&params).map_err(encode)?;
         let params = Some(params).filter(|params| params.as_str() != "null");
-        self.core.wire.notify(method, params).await
+        self.core.notify(method, params).await
     }
 
     /// Returns all prompts.
@@ -328,7 +329,7 @@ impl McpClient {
         self.core.inbox.handlers.set_roots(roots);
         match self.core.is_modern() {
             true => Ok(()),
-            false => self.core.wire.notify(methods::ROOTS_CHANGED, None).await,
+            false => self.core.notify(methods::ROOTS_CHANGED, None).await,
         }
     }
 
