@@ -208,9 +208,11 @@ impl McpClientBuilder {
         self
     }
 
-    /// Sets whether arguments and results are checked against the schemas of a tool; true by default.
+    /// Sets whether arguments and results are checked against the schemas of a tool, and answers of the user against the
+    /// form of the server; true by default.
     pub fn validate(mut self, validates: bool) -> Self {
         self.settings.validates = validates;
+        self.handlers.skips_validation = !validates;
         self
     }
 
