@@ -143,6 +143,7 @@ impl Core {
             return Err(McpError::NoCommonRevision { supported: found.supported_versions.clone() });
         };
         self.wire.speak(Some(revision));
+        self.inbox.is_asked.store(false, Ordering::Release);
         self.set_state(ServerState {
             revision,
             info: found.server_info(),
@@ -156,6 +157,7 @@ impl Core {
     pub(super) async fn initialize(&self, revision: Revision) -> Result<(), McpError> {
         self.set_state(ServerState { revision, ..ServerState::default() });
         self.wire.speak(None);
+        self.inbox.is_asked.store(true, Ordering::Release);
         let mut capabilities = self.capabilities();
         capabilities.extensions = None;
         capabilities.tasks =
@@ -183,7 +185,7 @@ impl Core {
             capabilities: result.capabilities,
             instructions: result.instructions,
         });
-        self.wire.notify(methods::INITIALIZED, None).await?;
+        self.post(methods::INITIALIZED, None).await?;
         self.wire.initialized().await;
         Ok(())
     }

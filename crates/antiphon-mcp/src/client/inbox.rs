@@ -4,6 +4,7 @@
 //! subscriber that does not read loses the oldest notifications.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -81,6 +82,8 @@ pub(super) struct Inbox {
     pub(super) handlers: Arc<Handlers>,
     /// The tasks that a legacy server has asked for.
     pub(super) tasks: ServedTasks,
+    /// Whether the server may send requests.
+    pub(super) is_asked: AtomicBool,
     /// Whether the session has tasks of this client.
     pub(super) serves_tasks: AtomicBool,
     pub(super) cache: Cache,
@@ -97,6 +100,7 @@ impl Inbox {
         Self {
             handlers: Arc::new(handlers),
             tasks: ServedTasks::default(),
+            is_asked: AtomicBool::new(true),
             serves_tasks: AtomicBool::new(false),
             cache: Cache::default(),
             events: broadcast::Sender::new(BACKLOG),
@@ -159,7 +163,10 @@ impl Inbox {
     ) -> Option<Outcome> {
         let cancelled = CancellationToken::new();
         let key = RequestId::of(id)?;
-        locked(&self.running).insert(key.clone(), cancelled.clone());
+        match locked(&self.running).entry(key.clone()) {
+            Entry::Vacant(place) => drop(place.insert(cancelled.clone())),
+            Entry::Occupied(_) => return Some(Err(ErrorObject::invalid_request())),
+        }
         let outcome = tokio::select! {
             outcome = self.serve(method, params) => Some(outcome),
             () = cancelled.cancelled() => None,
@@ -168,8 +175,12 @@ impl Inbox {
         outcome
     }
 
-    /// Serves a request of a legacy server.
+    /// Serves a request of a legacy server. A modern server must not send requests (2026-07-28, message patterns).
     pub(super) async fn serve(&self, method: &str, params: Option<&RawJson>) -> Outcome {
+        if !self.is_asked.load(Ordering::Acquire) {
+            tracing::warn!(method, "a modern server must not send requests");
+            return Err(ErrorObject::method_not_found());
+        }
         if self.serves_tasks.load(Ordering::Acquire)
             && let Some(served) = self.tasks.serve(&self.handlers, method, params)
         {
@@ -183,11 +194,6 @@ impl Inbox {
             Some(id) => related(&outcome, id).map_err(ErrorObject::internal),
             None => Ok(outcome),
         }
-    }
-
-    /// Whether fewer requests of the server run than this.
-    pub(super) fn has_capacity(&self, limit: usize) -> bool {
-        locked(&self.running).len() < limit
     }
 
     fn progress(&self, text: &str) {

@@ -146,13 +146,19 @@ impl Core {
         params: Option<RawJson>,
     ) -> Result<(), McpError> {
         let session = self.session_count.load(Ordering::Acquire);
-        match self.wire.notify(method, params.clone()).await {
+        match self.post(method, params.clone()).await {
             Err(McpError::SessionEnded) => {
                 Box::pin(self.renew_session(session)).await?;
-                self.wire.notify(method, params).await
+                self.post(method, params).await
             }
             outcome => outcome,
         }
+    }
+
+    /// Sends a notification once. A server that takes no message must not keep the client waiting.
+    pub(super) async fn post(&self, method: &str, params: Option<RawJson>) -> Result<(), McpError> {
+        let posting = self.wire.notify(method, params);
+        CallOptions::default().within(self.settings.timeout, None, posting).await
     }
 
     /// Opens the connection if it is lost.

@@ -26,12 +26,21 @@ use crate::types::{
 
 /// The most tools that are remembered.
 const MAX_TOOLS: usize = 10_000;
+/// The most bytes of the lists that they come from. One list always fits.
+const MAX_BYTES: usize = 64 << 20;
 /// The most faults of a value in an error.
 const MAX_FAULTS: usize = 3;
 
 /// The tools that the server has listed, by name.
 #[derive(Default)]
-pub(super) struct KnownTools(Mutex<HashMap<String, Arc<KnownTool>>>);
+pub(super) struct KnownTools(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    tools: HashMap<String, Arc<KnownTool>>,
+    /// The bytes of the lists that they come from.
+    bytes: usize,
+}
 
 /// A tool, and its schemas once they are needed.
 pub(super) struct KnownTool {
@@ -43,24 +52,31 @@ pub(super) struct KnownTool {
 
 impl KnownTools {
     fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
-        locked(&self.0).get(name).cloned()
+        locked(&self.0).tools.get(name).cloned()
     }
 
-    /// Remembers tools. A tool that has not changed keeps its compiled schemas.
-    fn learn(&self, tools: &[Tool], uses_headers: bool) {
+    /// Remembers tools of a list of this size. A tool that has not changed keeps its compiled schemas.
+    fn learn(&self, tools: &[Tool], size: usize, uses_headers: bool) {
         let mut known = locked(&self.0);
-        for tool in tools {
-            if known.get(&tool.name).is_some_and(|known| known.tool == *tool) {
+        let is_known = |known: &Known, tool: &Tool| {
+            known.tools.get(&tool.name).is_some_and(|known| known.tool == *tool)
+        };
+        if tools.iter().all(|tool| is_known(&known, tool)) {
+            return;
+        }
+        if known.tools.len() + tools.len() > MAX_TOOLS || known.bytes + size > MAX_BYTES {
+            *known = Known::default();
+        }
+        known.bytes += size;
+        for tool in tools.iter().take(MAX_TOOLS) {
+            if is_known(&known, tool) {
                 continue;
-            }
-            if known.len() >= MAX_TOOLS {
-                known.clear();
             }
             let headers = ParamHeaders::of(&tool.input_schema).ok();
             let headers = headers.filter(|_| uses_headers).unwrap_or_default();
             let (input, output) = (OnceLock::new(), OnceLock::new());
             let learned = KnownTool { tool: tool.clone(), headers, input, output };
-            known.insert(tool.name.clone(), Arc::new(learned));
+            known.tools.insert(tool.name.clone(), Arc::new(learned));
         }
     }
 }
@@ -115,7 +131,7 @@ impl Core {
     }
 
     /// Remembers the tools of a page, and removes those that are not usable.
-    fn learn(&self, page: &mut ListToolsResult) {
+    fn learn(&self, page: &mut ListToolsResult, size: usize) {
         let uses_headers = self.uses_param_headers();
         if uses_headers {
             page.tools.retain(|tool| match ParamHeaders::of(&tool.input_schema) {
@@ -126,7 +142,7 @@ impl Core {
                 }
             });
         }
-        self.tools.learn(&page.tools, uses_headers);
+        self.tools.learn(&page.tools, size, uses_headers);
     }
 
     /// Returns one page of tools.
@@ -134,16 +150,16 @@ impl Core {
         &self,
         cursor: Option<&str>,
     ) -> Result<ListToolsResult, McpError> {
-        let mut page: ListToolsResult = self.page(cursor).await?;
-        self.learn(&mut page);
+        let (mut page, size): (ListToolsResult, _) = self.sized_page(cursor).await?;
+        self.learn(&mut page, size);
         Ok(page)
     }
 
     /// Returns all tools.
     pub(super) async fn all_tools(&self) -> Result<Vec<Tool>, McpError> {
-        let tools = self.all_pages::<ListToolsResult>().await?;
+        let (tools, size) = self.sized_list::<ListToolsResult>().await?;
         let mut all = ListToolsResult::new(tools);
-        self.learn(&mut all);
+        self.learn(&mut all, size);
         Ok(all.tools)
     }
 

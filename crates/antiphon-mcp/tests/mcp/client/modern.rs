@@ -391,3 +391,22 @@ async fn a_task_may_fail_or_be_cancelled() {
     let error = server.client().await.call_tool("t", ()).await.unwrap_err();
     assert!(matches!(error, McpError::Protocol(_)), "{error}");
 }
+
+#[tokio::test]
+async fn a_modern_server_asks_only_in_its_results() {
+    let server = Scripted::start(|method, _, cx| async move {
+        match &*method {
+            "server/discover" => Ok(discovered(&json!({"tools": {}}))),
+            "tools/call" => {
+                let answer = cx.peer()?.call::<Value>("roots/list", json!({})).await;
+                let mut result = text(if answer.is_ok() { "answered" } else { "refused" });
+                result["resultType"] = json!("complete");
+                Ok(result)
+            }
+            _ => unknown(),
+        }
+    })
+    .await;
+    let client = server.connect(McpClient::builder().roots(vec![])).await.unwrap();
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "refused");
+}
