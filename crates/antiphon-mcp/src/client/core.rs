@@ -102,11 +102,21 @@ impl Core {
         params: RawJson,
         options: &CallOptions,
     ) -> Result<RawJson, McpError> {
+        self.request_in_rounds(method, params, options).await.map(|(result, _)| result)
+    }
+
+    /// Like `request`, and returns also how often the server has asked for input.
+    pub(super) async fn request_in_rounds(
+        &self,
+        method: &str,
+        params: RawJson,
+        options: &CallOptions,
+    ) -> Result<(RawJson, usize), McpError> {
         let encode = |source| McpError::Encode { method: method.to_owned(), source };
         let mut members: Members = from_object(params.as_str()).map_err(encode)?;
         for round in 0..=self.settings.input_rounds {
             let result = self.send_in_session(method, &members, options).await?;
-            let Some(asked) = self.asked(method, &result)? else { return Ok(result) };
+            let Some(asked) = self.asked(method, &result)? else { return Ok((result, round)) };
             if round == self.settings.input_rounds {
                 break;
             }

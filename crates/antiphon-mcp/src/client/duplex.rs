@@ -130,7 +130,14 @@ impl Wire for Duplex {
             let params = Params::from_json(call.params).ok();
             let mut invocation = Invocation::new(&call.method, params);
             invocation.id = Some(Id::from(call.id));
-            let sent = self.client(&call.method)?.caller().send(invocation).await;
+            let client = self.client(&call.method)?;
+            if call.method == methods::INITIALIZE {
+                // In a task, because dropping the call would cancel it (2025-11-25, cancellation).
+                let sent = tokio::spawn(async move { client.caller().send(invocation).await });
+                let ended = |error: tokio::task::JoinError| McpError::Protocol(error.to_string());
+                return Ok(sent.await.map_err(ended)??);
+            }
+            let sent = client.caller().send(invocation).await;
             sent.map_err(|error| self.failed(&call.method, error))
         })
     }

@@ -221,9 +221,12 @@ impl McpClient {
         }
         let epoch = core.inbox.cache.epoch();
         let call = self.read_resource_call(uri);
-        let result = core.request(method, call.params?, &call.options).await?;
+        let (result, rounds) = core.request_in_rounds(method, call.params?, &call.options).await?;
         let contents: ReadResourceResult = decoded(method, &result)?;
-        core.inbox.cache.keep(method, uri, &result, &contents.cache, epoch);
+        // A result that depends on input is not that of the URI alone (2026-07-28, caching, "Cache Key").
+        if rounds == 0 {
+            core.inbox.cache.keep(method, uri, &result, &contents.cache, epoch);
+        }
         Ok(contents)
     }
 

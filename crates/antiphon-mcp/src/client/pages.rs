@@ -91,7 +91,8 @@ impl Core {
         &self,
         cursor: Option<&str>,
     ) -> Result<(P, usize), McpError> {
-        let key = cursor.unwrap_or_default();
+        // An empty cursor is a cursor.
+        let key = &cursor.map_or_else(String::new, |cursor| format!("={cursor}"));
         if let Some(cached) = self.inbox.cache.fresh(P::METHOD, key) {
             return Ok((decoded(P::METHOD, &cached)?, cached.as_bytes().len()));
         }

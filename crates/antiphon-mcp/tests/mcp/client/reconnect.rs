@@ -4,7 +4,7 @@ use antiphon_mcp::client::{McpClient, McpClientBuilder, McpError, ServerNotifica
 use antiphon_mcp::types::{LoggingLevel, Revision, SubscriptionFilter};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::scripted::{discovered, initialized, text};
@@ -181,4 +181,20 @@ async fn a_handshake_that_fails_has_executed_no_call() {
     assert!(chain.contains("during the handshake"), "{chain}");
     assert!(chain.contains("exited with status 1"), "{chain}");
     assert!(!chain.contains("executed"), "{chain}");
+}
+
+#[tokio::test]
+async fn a_handshake_is_never_cancelled() {
+    let (listener, endpoint) = listener().await;
+    let server = tokio::spawn(async move {
+        let mut connection = Played::accept(&listener).await;
+        connection.read("initialize").await;
+        let mut rest = String::new();
+        connection.0.read_to_string(&mut rest).await.unwrap();
+        rest
+    });
+    let builder = legacy().timeout(std::time::Duration::from_millis(50));
+    let error = builder.connect(&*endpoint).await.unwrap_err();
+    assert!(matches!(error, McpError::TimedOut(_)), "{error}");
+    assert_eq!(server.await.unwrap(), "");
 }
