@@ -12,6 +12,8 @@ pub mod client;
 #[cfg(feature = "openrpc")]
 pub mod from_openrpc;
 pub mod http;
+mod param_headers;
+mod schema;
 mod serve;
 mod server;
 mod service;

@@ -4,7 +4,6 @@
 //! The size of a response and the time of an exchange are limited. Only GET follows redirects, and each target must
 //! pass the same rule as the first URL.
 
-use std::io;
 use std::time::Duration;
 
 use antiphon::transport::tls::TlsClient;
@@ -18,8 +17,9 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use url::{Host, Url};
+use url::Url;
 
+use super::address_policy;
 use super::web_url::{UrlRule, WebUrlError, shortened};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -41,11 +41,20 @@ pub struct HttpFetch {
     tls: TlsClient,
     timeout: Duration,
     max_bytes: usize,
+    private_addresses: bool,
+    /// The server whose documents name the URLs.
+    server: Option<Url>,
 }
 
 impl Default for HttpFetch {
     fn default() -> Self {
-        Self { tls: TlsClient::new(), timeout: Duration::from_secs(10), max_bytes: 256 * 1024 }
+        Self {
+            tls: TlsClient::new(),
+            timeout: Duration::from_secs(10),
+            max_bytes: 256 * 1024,
+            private_addresses: false,
+            server: None,
+        }
     }
 }
 
@@ -140,6 +149,20 @@ impl HttpFetch {
         self
     }
 
+    /// Sets whether an MCP server with a public address may lead the client to private addresses, such as those of an
+    /// authorization server in the network of a company. The default is false: any server could otherwise make the
+    /// client reach into its network. An MCP server in a private network always may.
+    #[must_use]
+    pub fn private_addresses(mut self, allow: bool) -> Self {
+        self.private_addresses = allow;
+        self
+    }
+
+    /// Takes the URLs from documents of this server, or from the application.
+    pub(crate) fn named_by(&self, server: Option<&Url>) -> Self {
+        Self { server: server.cloned(), ..self.clone() }
+    }
+
     /// Reads a JSON document.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
@@ -182,6 +205,10 @@ impl HttpFetch {
             Ok(Err(source)) if source.is::<LengthLimitError>() => {
                 Err(FetchError::TooLarge { url: named(url), limit: self.max_bytes })
             }
+            Ok(Err(source)) if source.is::<WebUrlError>() => {
+                let refused = source.downcast::<WebUrlError>();
+                Err(refused.map_or_else(|_| no_redirect(url), |refused| (*refused).into()))
+            }
             Ok(Err(source)) => Err(FetchError::Exchange { url: named(url), source }),
             Err(_) => Err(FetchError::Timeout { url: named(url), after: self.timeout }),
         }
@@ -193,7 +220,9 @@ impl HttpFetch {
         mut request: Request<Bytes>,
     ) -> Result<Response<Bytes>, BoxError> {
         address(url, &mut request)?;
-        let stream = connect(url).await?;
+        let server = self.server.as_ref().filter(|_| !self.private_addresses);
+        let addresses = address_policy::addresses(url, server).await?;
+        let stream = TcpStream::connect(&*addresses).await?;
         if url.scheme() == "https" {
             let name = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
             let stream = self.tls.connect(stream, name).await?;
@@ -246,16 +275,6 @@ fn address(url: &Url, request: &mut Request<Bytes>) -> Result<(), BoxError> {
     let agent = concat!("antiphon-mcp/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
     Ok(())
-}
-
-async fn connect(url: &Url) -> io::Result<TcpStream> {
-    let port = url.port_or_known_default().unwrap_or(443);
-    match url.host() {
-        Some(Host::Domain(name)) => TcpStream::connect((name, port)).await,
-        Some(Host::Ipv4(address)) => TcpStream::connect((address, port)).await,
-        Some(Host::Ipv6(address)) => TcpStream::connect((address, port)).await,
-        None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-    }
 }
 
 /// Returns a POST of a form.

@@ -6,6 +6,7 @@
 //!
 //! Invariant: no log, error or `Debug` output contains a token, a secret or an authorization code.
 
+mod address_policy;
 mod challenge;
 pub mod client;
 mod http_fetch;

@@ -19,6 +19,12 @@ pub enum WebUrlError {
     /// A remote server named a URL on a loopback address.
     #[error("refused URL {0:?}: a remote server may not refer to a loopback address; use https://")]
     Loopback(String),
+    /// A public server named a URL whose host has only private addresses.
+    #[error(
+        "refused URL {0:?}: a public server may not refer to a private network; \
+         allow it with `HttpFetch::private_addresses` if it is right"
+    )]
+    Private(String),
     /// The URL contains a user name, a password or a fragment.
     #[error("refused URL {0:?}: remove the user name, the password and the fragment")]
     Decorated(String),

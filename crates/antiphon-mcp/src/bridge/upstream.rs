@@ -131,7 +131,8 @@ impl Upstream {
 
     fn builder(&self, calls: &Arc<OpenCalls>) -> McpClientBuilder {
         // The client of the bridge decides how long it waits, and validates what it wants.
-        let builder = McpClient::builder().without_timeout().validate(false);
+        // A connection that is opened again is a new one for the bridge.
+        let builder = McpClient::builder().without_timeout().validate(false).reconnect(false);
         let builder = match &self.client_info {
             Some(info) => builder.client_info(info.clone()),
             None => builder,

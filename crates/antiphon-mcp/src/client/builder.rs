@@ -112,8 +112,12 @@ impl McpClientBuilder {
         self.on_sample(handler)
     }
 
-    /// Lets modern servers turn tool calls into tasks (the extension `io.modelcontextprotocol/tasks`). A call then waits
-    /// for the end of its task, and dropping it cancels the task.
+    /// Lets tool calls become tasks: a modern server decides it (the extension `io.modelcontextprotocol/tasks`), and a
+    /// server of 2025-11-25 is asked for it if the tool allows tasks. A call then waits for the end of its task, and
+    /// dropping it cancels the task. A timeout of the call itself is for the whole task.
+    ///
+    /// A server of 2025-11-25 may also ask its questions as tasks. A tool that requires tasks is called as one also
+    /// without this.
     pub fn tasks(mut self) -> Self {
         let capabilities = std::mem::take(&mut self.settings.capabilities);
         self.settings.capabilities = capabilities.with_extension(EXTENSION, JsonObject::new());
@@ -181,6 +185,16 @@ impl McpClientBuilder {
         self
     }
 
+    /// Sets whether a lost connection is opened again; true by default. A process is then started again. HTTP needs no
+    /// such connection, and a transport of [`over`](Self::over) cannot be opened again.
+    ///
+    /// The next call opens the connection, and a [`Subscription`](super::Subscription) does so at once. A call that was
+    /// not sent before the loss is sent then. A call that the server may have executed fails.
+    pub fn reconnect(mut self, reconnects: bool) -> Self {
+        self.settings.reconnects = reconnects;
+        self
+    }
+
     /// Sets how long the server may take to answer the probe for modern revisions; 5 seconds by default. A server that
     /// takes longer is treated as a legacy one.
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
@@ -194,9 +208,11 @@ impl McpClientBuilder {
         self
     }
 
-    /// Sets whether arguments and results are checked against the schemas of a tool; true by default.
+    /// Sets whether arguments and results are checked against the schemas of a tool, and answers of the user against the
+    /// form of the server; true by default.
     pub fn validate(mut self, validates: bool) -> Self {
         self.settings.validates = validates;
+        self.handlers.skips_validation = !validates;
         self
     }
 
@@ -257,7 +273,10 @@ impl McpClientBuilder {
 
     async fn connect_duplex(self, endpoint: Endpoint) -> Result<McpClient, McpError> {
         let inbox = Arc::new(Inbox::new(self.handlers));
-        let connect = || Duplex::connect(self.client.clone(), endpoint.clone(), &inbox);
+        let connect = || {
+            let reconnects = self.settings.reconnects;
+            Duplex::connect(self.client.clone(), endpoint.clone(), &inbox, reconnects)
+        };
         let wire = Box::new(connect().await?);
         match opened(Core::new(wire, inbox.clone(), self.settings.clone())).await {
             // A legacy server may exit when it receives the probe.
@@ -322,10 +341,13 @@ fn may_have_sse(error: &McpError, revision: Option<Revision>) -> bool {
 /// Finds out the revision of the server. Closes the connection if that fails.
 async fn opened(core: Arc<Core>) -> Result<McpClient, McpError> {
     match core.open().await {
-        Ok(()) => Ok(McpClient { core, http_sse: false }),
+        Ok(()) => {
+            core.wire.ready();
+            Ok(McpClient { core, http_sse: false })
+        }
         Err(error) => {
             core.wire.close().await;
-            Err(error)
+            Err(error.in_handshake())
         }
     }
 }

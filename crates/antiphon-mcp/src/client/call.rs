@@ -95,9 +95,7 @@ impl CallOptions {
 
 impl<R> McpCall<R> {
     pub(super) fn new(core: Arc<Core>, method: &'static str, params: &impl Serialize) -> Self {
-        let encoded = RawJson::encode(params);
-        let params =
-            encoded.map_err(|source| McpError::Encode { method: method.to_owned(), source });
+        let params = encoded(method, params);
         Self { core, method, params, options: CallOptions::default(), result: PhantomData }
     }
 
@@ -148,6 +146,12 @@ impl<R> fmt::Debug for McpCall<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpCall").field("method", &self.method).finish_non_exhaustive()
     }
+}
+
+/// Encodes params.
+pub(super) fn encoded(method: &str, params: &impl Serialize) -> Result<RawJson, McpError> {
+    let encode = |source| McpError::Encode { method: method.to_owned(), source };
+    RawJson::encode(params).map_err(encode)
 }
 
 /// Reads a result.

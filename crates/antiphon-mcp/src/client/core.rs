@@ -15,6 +15,7 @@ use super::call::CallOptions;
 use super::error::McpError;
 use super::handshake::ServerState;
 use super::inbox::{Inbox, locked};
+use super::renewal::Sessions;
 use super::settings::Settings;
 use super::tools::KnownTools;
 use super::wire::{Wire, WireCall};
@@ -41,8 +42,9 @@ pub(super) struct Core {
     pub(super) subscribed_uris: Mutex<HashMap<String, usize>>,
     state: RwLock<Arc<ServerState>>,
     next_id: AtomicU64,
-    /// Counts the sessions of a legacy server. Locked while one begins.
-    pub(super) session: tokio::sync::Mutex<u64>,
+    /// Locked while a session or a connection begins.
+    pub(super) session: tokio::sync::Mutex<Sessions>,
+    /// The number of the session or the connection.
     pub(super) session_count: AtomicU64,
 }
 
@@ -77,8 +79,11 @@ impl Core {
         self.state().revision.is_modern()
     }
 
+    /// The capabilities of every revision. The handshake of 2025-11-25 adds its tasks.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
-        self.inbox.handlers.capabilities(self.settings.capabilities.clone())
+        let mut named = self.settings.capabilities.clone();
+        named.tasks = None;
+        self.inbox.handlers.capabilities(named)
     }
 
     /// Whether the client has declared that a server may turn calls into tasks.
@@ -97,11 +102,21 @@ impl Core {
         params: RawJson,
         options: &CallOptions,
     ) -> Result<RawJson, McpError> {
+        self.request_in_rounds(method, params, options).await.map(|(result, _)| result)
+    }
+
+    /// Like `request`, and returns also how often the server has asked for input.
+    pub(super) async fn request_in_rounds(
+        &self,
+        method: &str,
+        params: RawJson,
+        options: &CallOptions,
+    ) -> Result<(RawJson, usize), McpError> {
         let encode = |source| McpError::Encode { method: method.to_owned(), source };
         let mut members: Members = from_object(params.as_str()).map_err(encode)?;
         for round in 0..=self.settings.input_rounds {
             let result = self.send_in_session(method, &members, options).await?;
-            let Some(asked) = self.asked(method, &result)? else { return Ok(result) };
+            let Some(asked) = self.asked(method, &result)? else { return Ok((result, round)) };
             if round == self.settings.input_rounds {
                 break;
             }
@@ -110,8 +125,8 @@ impl Core {
         Err(McpError::TooManyInputRounds(self.settings.input_rounds))
     }
 
-    /// Sends a request. If the session has ended, starts a new one and sends the request again: the server has not
-    /// processed it (2025-11-25, transports, "Session Management").
+    /// Sends a request. If the session or the connection has ended, begins a new one and sends the request again: the
+    /// server has not processed it (2025-11-25, transports, "Session Management").
     async fn send_in_session(
         &self,
         method: &str,
@@ -121,7 +136,9 @@ impl Core {
         let session = self.session_count.load(Ordering::Acquire);
         match self.send(self.next_id(), method, members, options).await {
             Err(McpError::SessionEnded) => {
-                self.renew_session(session).await?;
+                // Boxed, because it is rare and large.
+                let renewing = Box::pin(self.renew_session(session));
+                options.within(self.settings.timeout, None, renewing).await?;
                 self.send(self.next_id(), method, members, options).await
             }
             outcome => outcome,

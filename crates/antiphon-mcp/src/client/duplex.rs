@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use antiphon::core::{Message, Payload};
 use antiphon::{
-    BoxFuture, Cancellation, Client, ClientBuilder, Context, Dialect, Direction, Endpoint, Handler,
-    Id, Invocation, Outcome, Params, RawJson, TappedMessage,
+    BoxFuture, CallError, Cancellation, CancellationToken, Client, ClientBuilder, Context, Dialect,
+    Direction, Endpoint, Handler, Id, Invocation, Outcome, Params, RawJson, TappedMessage,
 };
 
 use super::error::McpError;
@@ -13,9 +13,20 @@ use super::inbox::{Inbox, locked};
 use super::wire::{Wire, WireCall};
 use crate::types::{Revision, methods};
 
-/// A connection.
+/// A connection, which may be opened again.
 pub(super) struct Duplex {
-    client: Mutex<Option<Client>>,
+    state: Mutex<State>,
+    /// What opens it again; `None` if that is off, and for a transport of the application.
+    target: Option<(ClientBuilder, Endpoint)>,
+    /// Cancelled when this side closes the connection.
+    ended: CancellationToken,
+}
+
+enum State {
+    /// Only the handshake is sent.
+    Opening(Client),
+    Open(Client),
+    Closed,
 }
 
 impl Duplex {
@@ -24,9 +35,16 @@ impl Duplex {
         builder: ClientBuilder,
         endpoint: Endpoint,
         inbox: &Arc<Inbox>,
+        reconnects: bool,
     ) -> Result<Self, McpError> {
-        let client = prepared(builder, inbox).connect(endpoint).await?;
-        Ok(Self { client: Mutex::new(Some(client)) })
+        let builder = prepared(builder, inbox);
+        let client = builder.clone().connect(endpoint.clone()).await?;
+        let target = reconnects.then_some((builder, endpoint));
+        Ok(Self {
+            state: Mutex::new(State::Opening(client)),
+            target,
+            ended: CancellationToken::new(),
+        })
     }
 
     /// Uses a transport that the application has opened.
@@ -35,13 +53,45 @@ impl Duplex {
         transport: impl antiphon::transport::Transport,
         inbox: &Arc<Inbox>,
     ) -> Self {
-        Self { client: Mutex::new(Some(prepared(builder, inbox).over(transport))) }
+        let client = prepared(builder, inbox).over(transport);
+        Self {
+            state: Mutex::new(State::Opening(client)),
+            target: None,
+            ended: CancellationToken::new(),
+        }
     }
 
-    fn client(&self) -> Result<Client, McpError> {
-        let closed = || antiphon::CallError::Closed("the client was closed".into());
-        locked(&self.client).clone().ok_or_else(|| closed().into())
+    /// The connection for a message, if its turn has come.
+    fn client(&self, method: &str) -> Result<Client, McpError> {
+        match &*locked(&self.state) {
+            State::Opening(client) if is_handshake(method) => Ok(client.clone()),
+            State::Open(client) => Ok(client.clone()),
+            State::Opening(_) => Err(McpError::SessionEnded),
+            State::Closed => Err(CallError::Closed("the client was closed".into()).into()),
+        }
     }
+
+    /// The error of a message. One that was not sent can be sent on the next connection.
+    fn failed(&self, method: &str, error: CallError) -> McpError {
+        let is_closed = matches!(*locked(&self.state), State::Closed);
+        match error {
+            CallError::Closed(_) if self.can_reopen() && !is_handshake(method) && !is_closed => {
+                McpError::SessionEnded
+            }
+            other => other.into(),
+        }
+    }
+
+    fn current(&self) -> Option<Client> {
+        match &*locked(&self.state) {
+            State::Opening(client) | State::Open(client) => Some(client.clone()),
+            State::Closed => None,
+        }
+    }
+}
+
+fn is_handshake(method: &str) -> bool {
+    [methods::DISCOVER, methods::INITIALIZE, methods::INITIALIZED].contains(&method)
 }
 
 /// Adds what every connection needs. Progress has no dialect: the inbox receives it in the same way from all wires.
@@ -80,7 +130,15 @@ impl Wire for Duplex {
             let params = Params::from_json(call.params).ok();
             let mut invocation = Invocation::new(&call.method, params);
             invocation.id = Some(Id::from(call.id));
-            Ok(self.client()?.caller().send(invocation).await?)
+            let client = self.client(&call.method)?;
+            if call.method == methods::INITIALIZE {
+                // In a task, because dropping the call would cancel it (2025-11-25, cancellation).
+                let sent = tokio::spawn(async move { client.caller().send(invocation).await });
+                let ended = |error: tokio::task::JoinError| McpError::Protocol(error.to_string());
+                return Ok(sent.await.map_err(ended)??);
+            }
+            let sent = client.caller().send(invocation).await;
+            sent.map_err(|error| self.failed(&call.method, error))
         })
     }
 
@@ -91,7 +149,8 @@ impl Wire for Duplex {
     ) -> BoxFuture<'a, Result<(), McpError>> {
         Box::pin(async move {
             let params = params.and_then(|params| Params::from_json(params).ok());
-            Ok(self.client()?.caller().post(Invocation::new(method, params)).await?)
+            let posted = self.client(method)?.caller().post(Invocation::new(method, params)).await;
+            posted.map_err(|error| self.failed(method, error))
         })
     }
 
@@ -105,19 +164,53 @@ impl Wire for Duplex {
         false
     }
 
-    fn closed(&self) -> BoxFuture<'_, ()> {
+    fn can_reopen(&self) -> bool {
+        self.target.is_some()
+    }
+
+    fn reopen(&self) -> BoxFuture<'_, Result<(), McpError>> {
         Box::pin(async {
-            let peer = self.client().ok().and_then(|client| client.peer());
+            let Some((builder, endpoint)) = self.target.clone() else { return Ok(()) };
+            let client = builder.connect(endpoint).await?;
+            let mut state = locked(&self.state);
+            match *state {
+                State::Closed => Err(CallError::Closed("the client was closed".into()).into()),
+                _ => {
+                    *state = State::Opening(client);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn ready(&self) {
+        let mut state = locked(&self.state);
+        if let State::Opening(client) = &*state {
+            *state = State::Open(client.clone());
+        }
+    }
+
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let peer = self.current().and_then(|client| client.peer());
             if let Some(peer) = peer {
                 peer.closed().await;
             }
         })
     }
 
+    fn closed(&self) -> BoxFuture<'_, ()> {
+        match self.can_reopen() {
+            true => Box::pin(self.ended.cancelled()),
+            false => self.lost(),
+        }
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let client = locked(&self.client).take();
-            if let Some(client) = client {
+            self.ended.cancel();
+            let state = std::mem::replace(&mut *locked(&self.state), State::Closed);
+            if let State::Opening(client) | State::Open(client) = state {
                 client.close().await;
             }
         })
@@ -132,7 +225,7 @@ impl Handler for Receiver {
         let inbox = self.0.clone();
         Box::pin(async move {
             let params = call.params.map(Params::into_json);
-            inbox.handlers.serve(call.method.as_str(), params.as_ref()).await
+            inbox.serve(call.method.as_str(), params.as_ref()).await
         })
     }
 

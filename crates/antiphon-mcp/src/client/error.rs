@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon::http::StatusCode;
-use antiphon::{CallError, Cause, ConnectError, EndpointError, ErrorObject};
+use antiphon::{CallError, Cause, CloseReason, ConnectError, EndpointError, ErrorObject};
 
 use crate::types::error_codes::{
     MissingRequiredClientCapability, URL_ELICITATION_REQUIRED, UnsupportedProtocolVersion,
@@ -112,6 +112,9 @@ pub enum McpError {
         /// Why, if the server says it.
         reason: String,
     },
+    /// The connection ended before the handshake was complete. No call was sent.
+    #[error("the server ended the connection during the handshake")]
+    Handshake(#[source] CloseReason),
     /// Client and server have no revision in common.
     #[error(
         "the server supports the revisions {supported:?}, and none of them is enabled in this client"
@@ -138,8 +141,9 @@ pub enum McpError {
         "the server asked for input {0} times; raise `McpClientBuilder::max_input_rounds` if it needs more"
     )]
     TooManyInputRounds(usize),
-    /// The HTTP session has ended. The client starts a new one, so this is rarely seen.
-    #[error("the server has ended the session")]
+    /// The HTTP session or the connection has ended, and the call was not processed. The client begins a new one and
+    /// repeats the call, so this is rarely seen.
+    #[error("the server has ended the session; the call was not processed")]
     SessionEnded,
 }
 
@@ -189,9 +193,33 @@ impl McpError {
         self.code().is_some_and(|code| codes.contains(&code))
     }
 
+    /// Whether the server replied with an error.
+    pub(super) fn is_rpc(&self) -> bool {
+        matches!(self, Self::Rpc(_))
+    }
+
+    /// Whether the response was lost on the way, so that another attempt may succeed.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Unreachable { .. } | Self::TimedOut(_))
+            || matches!(self, Self::Status { status, .. } if status.is_server_error())
+    }
+
     /// Whether the connection is gone, so that no call can succeed.
     pub(crate) fn is_disconnect(&self) -> bool {
-        matches!(self, Self::Call(CallError::Closed(_) | CallError::Interrupted(_)))
+        matches!(
+            self,
+            Self::Call(CallError::Closed(_) | CallError::Interrupted(_)) | Self::Handshake(_)
+        )
+    }
+
+    /// The error of a handshake: a connection that ends has executed no call.
+    pub(super) fn in_handshake(self) -> Self {
+        match self {
+            Self::Call(CallError::Closed(reason) | CallError::Interrupted(reason)) => {
+                Self::Handshake(reason)
+            }
+            other => other,
+        }
     }
 }
 

@@ -9,10 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::inbox::ServerNotification;
+use crate::schema::Validator;
 use crate::types::{
-    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
-    ElicitationCapability, EmptyResult, InputRequest, InputResponse, JsonObject, ListRootsResult,
-    LoggingMessageParams, Root, RootsCapability, SamplingCapability, from_object, methods,
+    ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitParams,
+    ElicitResult, ElicitationCapability, ElicitationSchema, EmptyResult, InputRequest,
+    InputResponse, JsonObject, ListRootsResult, LoggingMessageParams, Root, RootsCapability,
+    SamplingCapability, from_object, methods,
 };
 
 /// A handler with its type erased.
@@ -39,6 +41,8 @@ pub(super) struct Handlers {
     pub(super) elicit_url: Option<Answer<ElicitParams, ElicitResult>>,
     pub(super) sample: Option<Answer<CreateMessageParams, CreateMessageResult>>,
     pub(super) samples_with_tools: bool,
+    /// Whether the answers of users are sent as they are.
+    pub(super) skips_validation: bool,
     pub(super) roots: Mutex<Option<Vec<Root>>>,
     /// Asks for the roots each time, instead of the fixed ones.
     pub(super) ask_roots: Option<Answer<(), Vec<Root>>>,
@@ -104,12 +108,18 @@ impl Handlers {
     }
 
     async fn elicit(&self, params: ElicitParams) -> Result<ElicitResult, ErrorObject> {
-        let handler = match &params {
-            ElicitParams::Form(_) => &self.elicit_form,
-            ElicitParams::Url(_) => &self.elicit_url,
+        let (handler, form) = match &params {
+            ElicitParams::Form(form) => (&self.elicit_form, Some(form.requested_schema.clone())),
+            ElicitParams::Url(_) => (&self.elicit_url, None),
         };
         match handler {
-            Some(handler) => handler(params).await,
+            Some(handler) => {
+                let answer = handler(params).await?;
+                match form.filter(|_| !self.skips_validation) {
+                    Some(form) => check_answer(&form, &answer).map(|()| answer),
+                    None => Ok(answer),
+                }
+            }
             // A mode that the client has not declared (2025-11-25, elicitation, "Error Handling").
             None if self.elicit_form.is_some() || self.elicit_url.is_some() => Err(
                 ErrorObject::new(-32602, "this client does not support this mode of elicitation"),
@@ -141,7 +151,24 @@ impl Handlers {
     }
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, ErrorObject> {
+/// Checks what the user has filled in (2025-11-25 and 2026-07-28, elicitation, "Security").
+fn check_answer(form: &ElicitationSchema, answer: &ElicitResult) -> Result<(), ErrorObject> {
+    if answer.action != ElicitAction::Accept {
+        return Ok(());
+    }
+    let schema = serde_json::to_value(form).map_err(ErrorObject::internal)?;
+    let content = serde_json::to_value(answer.content.clone().unwrap_or_default());
+    let content = content.map_err(ErrorObject::internal)?;
+    let checked = Validator::new(&schema)
+        .and_then(|schema| schema.check(&content).map_err(|fault| fault.to_string()));
+    checked.map_err(|reason| {
+        tracing::warn!(reason, "the answer of a handler does not match the form of the server");
+        ErrorObject::new(-32603, "the answer of the user does not match the form")
+            .with_data(&reason)
+    })
+}
+
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ErrorObject> {
     from_object(text).map_err(|error| invalid(&error))
 }
 
@@ -149,6 +176,6 @@ fn invalid(error: &serde_json::Error) -> ErrorObject {
     ErrorObject::invalid_params().with_data(&error.to_string())
 }
 
-fn encoded(result: &impl Serialize) -> Outcome {
+pub(super) fn encoded(result: &impl Serialize) -> Outcome {
     RawJson::encode(result).map_err(ErrorObject::internal)
 }

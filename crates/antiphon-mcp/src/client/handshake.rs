@@ -14,10 +14,10 @@ use tokio::time::timeout;
 use super::call::{CallOptions, decoded};
 use super::core::Core;
 use super::error::McpError;
-use super::inbox::{ServerNotification, locked};
+use super::served_tasks;
 use crate::types::{
     DiscoverResult, Implementation, InitializeParams, InitializeResult, Revision,
-    ServerCapabilities, SubscribeParams, methods,
+    ServerCapabilities, methods,
 };
 
 /// What is known about a server.
@@ -136,13 +136,14 @@ impl Core {
     }
 
     /// Uses a modern revision that both sides support.
-    fn adopt(&self, found: &DiscoverResult) -> Result<(), McpError> {
+    pub(super) fn adopt(&self, found: &DiscoverResult) -> Result<(), McpError> {
         let only = self.settings.revision;
         let common = found.revisions().filter(|revision| revision.is_modern());
         let Some(revision) = common.filter(|it| only.is_none_or(|only| only == *it)).max() else {
             return Err(McpError::NoCommonRevision { supported: found.supported_versions.clone() });
         };
         self.wire.speak(Some(revision));
+        self.inbox.is_asked.store(false, Ordering::Release);
         self.set_state(ServerState {
             revision,
             info: found.server_info(),
@@ -156,8 +157,13 @@ impl Core {
     pub(super) async fn initialize(&self, revision: Revision) -> Result<(), McpError> {
         self.set_state(ServerState { revision, ..ServerState::default() });
         self.wire.speak(None);
+        self.inbox.is_asked.store(true, Ordering::Release);
         let mut capabilities = self.capabilities();
         capabilities.extensions = None;
+        capabilities.tasks =
+            self.has_tasks().then(|| served_tasks::capability(&capabilities)).flatten();
+        let declares_tasks = capabilities.tasks.is_some();
+        self.inbox.tasks.clear();
         let params = InitializeParams::new(revision, capabilities, self.settings.info.clone());
         let encode = |source| McpError::Encode { method: methods::INITIALIZE.to_owned(), source };
         let members = RawJson::encode(&params).and_then(|json| json.decode()).map_err(encode)?;
@@ -171,45 +177,17 @@ impl Core {
             return Err(McpError::NoCommonRevision { supported: vec![result.protocol_version] });
         };
         self.wire.speak(Some(revision));
+        let serves_tasks = declares_tasks && revision == Revision::V2025_11_25;
+        self.inbox.serves_tasks.store(serves_tasks, Ordering::Release);
         self.set_state(ServerState {
             revision,
             info: Some(result.server_info),
             capabilities: result.capabilities,
             instructions: result.instructions,
         });
-        self.wire.notify(methods::INITIALIZED, None).await?;
+        self.post(methods::INITIALIZED, None).await?;
         self.wire.initialized().await;
         Ok(())
-    }
-
-    /// Starts a new session, unless another call has done so since `ended`.
-    pub(super) async fn renew_session(&self, ended: u64) -> Result<(), McpError> {
-        let mut session = self.session.lock().await;
-        if *session != ended {
-            return Ok(());
-        }
-        tracing::info!("the server has ended the session; starting a new one");
-        self.inbox.cache.clear();
-        self.initialize(self.state().revision).await?;
-        *session += 1;
-        self.session_count.store(*session, Ordering::Release);
-        self.resubscribe().await;
-        let _ = self.inbox.events.send(ServerNotification::Resumed);
-        Ok(())
-    }
-
-    /// Subscribes again to the resources of the session that has ended.
-    async fn resubscribe(&self) {
-        let uris: Vec<String> = locked(&self.subscribed_uris).keys().cloned().collect();
-        for uri in uris {
-            let params = RawJson::encode(&SubscribeParams::new(uri.clone()));
-            let Ok(Ok(members)) = params.map(|json| json.decode()) else { continue };
-            let options = CallOptions::default();
-            let id = self.next_id();
-            if let Err(error) = self.send(id, methods::SUBSCRIBE, &members, &options).await {
-                tracing::warn!(%error, uri, "cannot subscribe again");
-            }
-        }
     }
 }
 

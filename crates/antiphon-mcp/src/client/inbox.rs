@@ -4,14 +4,17 @@
 //! subscriber that does not read loses the oldest notifications.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon::{CancellationToken, Id, Outcome, RawJson};
+use antiphon::{CancellationToken, ErrorObject, Id, Outcome, RawJson};
 use tokio::sync::{Notify, broadcast};
 
 use super::cache::Cache;
 use super::handlers::Handlers;
+use super::served_tasks::ServedTasks;
+use crate::server::related;
 use crate::types::tasks::extension::DetailedTask;
 use crate::types::{
     CancelledParams, ElicitationCompleteParams, LoggingMessageParams, NotificationParams,
@@ -76,7 +79,13 @@ pub(super) struct ProgressSink {
 
 /// Receives what a server sends on its own.
 pub(super) struct Inbox {
-    pub(super) handlers: Handlers,
+    pub(super) handlers: Arc<Handlers>,
+    /// The tasks that a legacy server has asked for.
+    pub(super) tasks: ServedTasks,
+    /// Whether the server may send requests.
+    pub(super) is_asked: AtomicBool,
+    /// Whether the session has tasks of this client.
+    pub(super) serves_tasks: AtomicBool,
     pub(super) cache: Cache,
     /// The notifications of a legacy server, which has no subscriptions by id.
     pub(super) events: broadcast::Sender<ServerNotification>,
@@ -89,7 +98,10 @@ pub(super) struct Inbox {
 impl Inbox {
     pub(super) fn new(handlers: Handlers) -> Self {
         Self {
-            handlers,
+            handlers: Arc::new(handlers),
+            tasks: ServedTasks::default(),
+            is_asked: AtomicBool::new(true),
+            serves_tasks: AtomicBool::new(false),
             cache: Cache::default(),
             events: broadcast::Sender::new(BACKLOG),
             progress: Mutex::default(),
@@ -151,18 +163,37 @@ impl Inbox {
     ) -> Option<Outcome> {
         let cancelled = CancellationToken::new();
         let key = RequestId::of(id)?;
-        locked(&self.running).insert(key.clone(), cancelled.clone());
+        match locked(&self.running).entry(key.clone()) {
+            Entry::Vacant(place) => drop(place.insert(cancelled.clone())),
+            Entry::Occupied(_) => return Some(Err(ErrorObject::invalid_request())),
+        }
         let outcome = tokio::select! {
-            outcome = self.handlers.serve(method, params) => Some(outcome),
+            outcome = self.serve(method, params) => Some(outcome),
             () = cancelled.cancelled() => None,
         };
         locked(&self.running).remove(&key);
         outcome
     }
 
-    /// Whether fewer requests of the server run than this.
-    pub(super) fn has_capacity(&self, limit: usize) -> bool {
-        locked(&self.running).len() < limit
+    /// Serves a request of a legacy server. A modern server must not send requests (2026-07-28, message patterns).
+    pub(super) async fn serve(&self, method: &str, params: Option<&RawJson>) -> Outcome {
+        if !self.is_asked.load(Ordering::Acquire) {
+            tracing::warn!(method, "a modern server must not send requests");
+            return Err(ErrorObject::method_not_found());
+        }
+        if self.serves_tasks.load(Ordering::Acquire)
+            && let Some(served) = self.tasks.serve(&self.handlers, method, params)
+        {
+            return served.await;
+        }
+        let outcome = self.handlers.serve(method, params).await?;
+        // The answer belongs to the task of the question (2025-11-25, tasks, "Associating Task-Related Messages").
+        let asked =
+            params.and_then(|params| from_object::<NotificationParams>(params.as_str()).ok());
+        match asked.as_ref().and_then(|asked| asked.meta.related_task()) {
+            Some(id) => related(&outcome, id).map_err(ErrorObject::internal),
+            None => Ok(outcome),
+        }
     }
 
     fn progress(&self, text: &str) {

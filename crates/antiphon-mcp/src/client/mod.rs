@@ -15,10 +15,11 @@ mod handlers;
 mod handshake;
 mod http;
 mod inbox;
+mod legacy_tasks;
 mod listen;
 mod pages;
-mod param_headers;
-mod schema;
+mod renewal;
+mod served_tasks;
 mod settings;
 mod tasks;
 mod tools;
@@ -136,7 +137,7 @@ impl McpClient {
         let encode = |source| McpError::Encode { method: method.to_owned(), source };
         let params = RawJson::encode(&params).map_err(encode)?;
         let params = Some(params).filter(|params| params.as_str() != "null");
-        self.core.wire.notify(method, params).await
+        self.core.notify(method, params).await
     }
 
     /// Returns all prompts.
@@ -220,9 +221,12 @@ impl McpClient {
         }
         let epoch = core.inbox.cache.epoch();
         let call = self.read_resource_call(uri);
-        let result = core.request(method, call.params?, &call.options).await?;
+        let (result, rounds) = core.request_in_rounds(method, call.params?, &call.options).await?;
         let contents: ReadResourceResult = decoded(method, &result)?;
-        core.inbox.cache.keep(method, uri, &result, &contents.cache, epoch);
+        // A result that depends on input is not that of the URI alone (2026-07-28, caching, "Cache Key").
+        if rounds == 0 {
+            core.inbox.cache.keep(method, uri, &result, &contents.cache, epoch);
+        }
         Ok(contents)
     }
 
@@ -328,13 +332,14 @@ impl McpClient {
         self.core.inbox.handlers.set_roots(roots);
         match self.core.is_modern() {
             true => Ok(()),
-            false => self.core.wire.notify(methods::ROOTS_CHANGED, None).await,
+            false => self.core.notify(methods::ROOTS_CHANGED, None).await,
         }
     }
 
     /// Closes the connection, for every clone, and waits until it is closed. A child process has exited by then, and
     /// an HTTP session is deleted.
     pub async fn close(self) {
+        self.core.inbox.tasks.clear();
         self.core.wire.close().await;
     }
 }

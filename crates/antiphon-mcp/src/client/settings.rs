@@ -15,6 +15,8 @@ pub(super) struct Settings {
     pub(super) timeout: Option<Duration>,
     /// How long a server may take to answer the probe for modern revisions.
     pub(super) probe_timeout: Duration,
+    /// Whether a lost connection is opened again.
+    pub(super) reconnects: bool,
     /// How often a server may ask for input within one call.
     pub(super) input_rounds: usize,
     /// Whether arguments and results are checked against the schemas of a tool.
@@ -32,6 +34,7 @@ impl Default for Settings {
             capabilities: ClientCapabilities::new(),
             timeout: Some(Duration::from_secs(60)),
             probe_timeout: Duration::from_secs(5),
+            reconnects: true,
             input_rounds: 16,
             validates: true,
             revision: None,

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{ErrorObject, RawJson};
+use antiphon::ErrorObject;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::call::{CallOptions, decoded};
+use super::call::{CallOptions, decoded, encoded};
 use super::core::Core;
 use super::error::McpError;
 use crate::types::tasks::extension::{CreateTaskResult, DetailedTask, UpdateTaskParams};
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How much longer than its lifetime a task is asked for.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 impl Core {
     /// Waits for the result of a task.
@@ -34,7 +34,7 @@ impl Core {
         created: CreateTaskResult,
     ) -> Result<CallToolResult, McpError> {
         let mut task = created.task;
-        let running = RunningTask { core: self.clone(), id: Some(task.task_id.clone()) };
+        let running = RunningTask::new(self, &task.task_id);
         let start = Instant::now();
         let mut answered = HashSet::new();
         loop {
@@ -82,21 +82,20 @@ impl Core {
         self.task_call::<EmptyResult>(methods::UPDATE_TASK, id, &params).await.map(drop)
     }
 
-    async fn task_call<R: DeserializeOwned>(
+    pub(super) async fn task_call<R: DeserializeOwned>(
         &self,
         method: &str,
         id: &str,
         params: &impl Serialize,
     ) -> Result<R, McpError> {
-        let encode = |source| McpError::Encode { method: method.to_owned(), source };
-        let params = RawJson::encode(params).map_err(encode)?;
+        let params = encoded(method, params)?;
         let mut options = CallOptions::default();
         options.headers.name = Some(id.to_owned());
         decoded(method, &self.request(method, params, &options).await?)
     }
 }
 
-fn pause(named: Option<u64>) -> Duration {
+pub(super) fn pause(named: Option<u64>) -> Duration {
     named.map_or(PAUSE, Duration::from_millis).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
@@ -121,13 +120,17 @@ fn outcome(
 }
 
 /// Cancels a task on drop, unless it has ended.
-struct RunningTask {
+pub(super) struct RunningTask {
     core: Arc<Core>,
     id: Option<String>,
 }
 
 impl RunningTask {
-    fn has_ended(mut self) {
+    pub(super) fn new(core: &Arc<Core>, id: &str) -> Self {
+        Self { core: core.clone(), id: Some(id.to_owned()) }
+    }
+
+    pub(super) fn has_ended(mut self) {
         self.id = None;
     }
 }
@@ -139,6 +142,9 @@ impl Drop for RunningTask {
             return;
         };
         let core = self.core.clone();
+        if !core.can_cancel_tasks() {
+            return;
+        }
         runtime.spawn(async move {
             let params = TaskParams::new(&id);
             let cancelled = core.task_call::<EmptyResult>(methods::CANCEL_TASK, &id, &params).await;

@@ -12,12 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::McpClient;
-use super::call::{CallOptions, McpCall, decoded};
+use super::call::{CallOptions, McpCall, decoded, encoded};
 use super::core::Core;
 use super::error::McpError;
 use super::inbox::locked;
-use super::param_headers::ParamHeader;
-use super::schema::Schema;
+use crate::param_headers::ParamHeaders;
+use crate::schema::Validator;
+use crate::types::tasks::TaskMetadata;
 use crate::types::{
     CallToolParams, CallToolResult, JsonObject, ListToolsResult, Meta, ProgressParams, ResultType,
     Tool, error_codes, methods,
@@ -25,39 +26,57 @@ use crate::types::{
 
 /// The most tools that are remembered.
 const MAX_TOOLS: usize = 10_000;
+/// The most bytes of the lists that they come from. One list always fits.
+const MAX_BYTES: usize = 64 << 20;
+/// The most faults of a value in an error.
+const MAX_FAULTS: usize = 3;
 
 /// The tools that the server has listed, by name.
 #[derive(Default)]
-pub(super) struct KnownTools(Mutex<HashMap<String, Arc<KnownTool>>>);
+pub(super) struct KnownTools(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    tools: HashMap<String, Arc<KnownTool>>,
+    /// The bytes of the lists that they come from.
+    bytes: usize,
+}
 
 /// A tool, and its schemas once they are needed.
 pub(super) struct KnownTool {
     tool: Tool,
-    headers: Vec<ParamHeader>,
-    input: OnceLock<Option<Schema>>,
-    output: OnceLock<Option<Schema>>,
+    headers: ParamHeaders,
+    input: OnceLock<Option<Validator>>,
+    output: OnceLock<Option<Validator>>,
 }
 
 impl KnownTools {
     fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
-        locked(&self.0).get(name).cloned()
+        locked(&self.0).tools.get(name).cloned()
     }
 
-    /// Remembers tools. A tool that has not changed keeps its compiled schemas.
-    fn learn(&self, tools: &[Tool], uses_headers: bool) {
+    /// Remembers tools of a list of this size. A tool that has not changed keeps its compiled schemas.
+    fn learn(&self, tools: &[Tool], size: usize, uses_headers: bool) {
         let mut known = locked(&self.0);
-        for tool in tools {
-            if known.get(&tool.name).is_some_and(|known| known.tool == *tool) {
+        let is_known = |known: &Known, tool: &Tool| {
+            known.tools.get(&tool.name).is_some_and(|known| known.tool == *tool)
+        };
+        if tools.iter().all(|tool| is_known(&known, tool)) {
+            return;
+        }
+        if known.tools.len() + tools.len() > MAX_TOOLS || known.bytes + size > MAX_BYTES {
+            *known = Known::default();
+        }
+        known.bytes += size;
+        for tool in tools.iter().take(MAX_TOOLS) {
+            if is_known(&known, tool) {
                 continue;
             }
-            if known.len() >= MAX_TOOLS {
-                known.clear();
-            }
-            let headers = ParamHeader::of_schema(&tool.input_schema).ok();
+            let headers = ParamHeaders::of(&tool.input_schema).ok();
             let headers = headers.filter(|_| uses_headers).unwrap_or_default();
             let (input, output) = (OnceLock::new(), OnceLock::new());
             let learned = KnownTool { tool: tool.clone(), headers, input, output };
-            known.insert(tool.name.clone(), Arc::new(learned));
+            known.tools.insert(tool.name.clone(), Arc::new(learned));
         }
     }
 }
@@ -65,7 +84,7 @@ impl KnownTools {
 impl KnownTool {
     fn check_arguments(&self, arguments: &Value) -> Result<(), McpError> {
         let input = compiled(&self.input, &self.tool, Some(&self.tool.input_schema));
-        let checked = input.map_or(Ok(()), |schema| schema.check(arguments));
+        let checked = input.map_or(Ok(()), |schema| faults(schema, arguments));
         let tool = self.tool.name.clone();
         checked.map_err(|reason| McpError::InvalidArguments { tool, reason })
     }
@@ -75,7 +94,7 @@ impl KnownTool {
         let output = compiled(&self.output, &self.tool, self.tool.output_schema.as_ref());
         let Some(schema) = output.filter(|_| !result.failed()) else { return Ok(()) };
         let checked = match &result.structured_content {
-            Some(value) => schema.check(value),
+            Some(value) => faults(schema, value),
             None => Err("the result has no structured content".to_owned()),
         };
         let tool = self.tool.name.clone();
@@ -83,14 +102,20 @@ impl KnownTool {
     }
 }
 
+/// Checks a value. The error names the first faults.
+fn faults(schema: &Validator, value: &Value) -> Result<(), String> {
+    let faults: Vec<_> = schema.faults(value).take(MAX_FAULTS).map(|it| it.to_string()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
+}
+
 /// A schema that cannot be compiled checks nothing: the server checks the arguments too.
 fn compiled<'a>(
-    cell: &'a OnceLock<Option<Schema>>,
+    cell: &'a OnceLock<Option<Validator>>,
     tool: &Tool,
     schema: Option<&JsonObject>,
-) -> Option<&'a Schema> {
+) -> Option<&'a Validator> {
     let compile = || {
-        let compiled = Schema::compile(schema?);
+        let compiled = Validator::new(&Value::Object(schema?.clone()));
         let warn = |error: &String| {
             tracing::warn!(tool = tool.name, error, "the schema of a tool is unusable");
         };
@@ -106,10 +131,10 @@ impl Core {
     }
 
     /// Remembers the tools of a page, and removes those that are not usable.
-    fn learn(&self, page: &mut ListToolsResult) {
+    fn learn(&self, page: &mut ListToolsResult, size: usize) {
         let uses_headers = self.uses_param_headers();
         if uses_headers {
-            page.tools.retain(|tool| match ParamHeader::of_schema(&tool.input_schema) {
+            page.tools.retain(|tool| match ParamHeaders::of(&tool.input_schema) {
                 Ok(_) => true,
                 Err(reason) => {
                     tracing::warn!(tool = tool.name, reason, "a tool of the server is not usable");
@@ -117,7 +142,7 @@ impl Core {
                 }
             });
         }
-        self.tools.learn(&page.tools, uses_headers);
+        self.tools.learn(&page.tools, size, uses_headers);
     }
 
     /// Returns one page of tools.
@@ -125,23 +150,24 @@ impl Core {
         &self,
         cursor: Option<&str>,
     ) -> Result<ListToolsResult, McpError> {
-        let mut page: ListToolsResult = self.page(cursor).await?;
-        self.learn(&mut page);
+        let (mut page, size): (ListToolsResult, _) = self.sized_page(cursor).await?;
+        self.learn(&mut page, size);
         Ok(page)
     }
 
     /// Returns all tools.
     pub(super) async fn all_tools(&self) -> Result<Vec<Tool>, McpError> {
-        let tools = self.all_pages::<ListToolsResult>().await?;
+        let (tools, size) = self.sized_list::<ListToolsResult>().await?;
         let mut all = ListToolsResult::new(tools);
-        self.learn(&mut all);
+        self.learn(&mut all, size);
         Ok(all.tools)
     }
 
-    /// Returns what is known about a tool. Over HTTP the list is needed for the headers of a call.
+    /// Returns what is known about a tool. The list is needed for the headers of a call over HTTP, and to know whether a
+    /// legacy server runs the tool as a task.
     async fn known_tool(&self, name: &str) -> Option<Arc<KnownTool>> {
         let known = self.tools.get(name);
-        if known.is_some() || !self.uses_param_headers() {
+        if known.is_some() || !(self.uses_param_headers() || self.has_legacy_tasks()) {
             return known;
         }
         match self.all_tools().await {
@@ -153,28 +179,60 @@ impl Core {
         }
     }
 
-    /// Reads a result, and waits for it if it is a task.
-    async fn finished(self: &Arc<Self>, result: &RawJson) -> Result<CallToolResult, McpError> {
-        let found: CallToolResult = decoded(methods::CALL_TOOL, result)?;
+    /// Sends a call, and waits for its result also if it is a task.
+    async fn run_tool(
+        self: &Arc<Self>,
+        params: &CallToolParams,
+        options: &CallOptions,
+    ) -> Result<CallToolResult, McpError> {
+        let method = methods::CALL_TOOL;
+        let json = encoded(method, params)?;
+        if params.task.is_some() {
+            return self.run_as_task(json, options).await;
+        }
+        let result = self.request(method, json, options).await?;
+        let found: CallToolResult = decoded(method, &result)?;
         match found.result_type {
-            Some(ResultType::Task) => self.finish_task(decoded(methods::CALL_TOOL, result)?).await,
+            Some(ResultType::Task) if self.is_modern() => {
+                let task = self.finish_task(decoded(method, &result)?);
+                options.within(None, None, task).await
+            }
             _ => Ok(found),
         }
+    }
+
+    /// Sends a call that asks for a task. Its progress arrives until the task ends, and its own timeout is for all of it.
+    async fn run_as_task(
+        self: &Arc<Self>,
+        params: RawJson,
+        options: &CallOptions,
+    ) -> Result<CallToolResult, McpError> {
+        let sink = options.sink();
+        let mut first = CallOptions { receive: None, total: None, ..options.clone() };
+        let _watched = sink.as_ref().map(|sink| {
+            let watched = self.inbox.watch(sink.clone());
+            first.meta.set_progress_token(&watched.token);
+            watched
+        });
+        let task = async {
+            let created = self.request(methods::CALL_TOOL, params, &first).await?;
+            self.finish_legacy_task(decoded(methods::CALL_TOOL, &created)?).await
+        };
+        options.within(None, sink.as_deref(), task).await
     }
 
     /// Calls a tool.
     async fn call_tool(
         self: &Arc<Self>,
-        params: CallToolParams,
+        mut params: CallToolParams,
         mut options: CallOptions,
     ) -> Result<CallToolResult, McpError> {
-        let method = methods::CALL_TOOL;
         let name = params.name.clone();
-        let encode = |source| McpError::Encode { method: method.to_owned(), source };
+        let task = params.task.take().unwrap_or_default();
+        let encode = |source| McpError::Encode { method: methods::CALL_TOOL.to_owned(), source };
         let arguments =
             params.arguments.as_ref().map_or(Ok(Value::Object(JsonObject::new())), RawJson::decode);
         let arguments: Value = arguments.map_err(encode)?;
-        let params = RawJson::encode(&params).map_err(encode)?;
         let mut retried = false;
         loop {
             let known = self.known_tool(&name).await;
@@ -185,7 +243,9 @@ impl Core {
                 let headers = known.headers.iter().filter_map(|it| it.of_arguments(&arguments));
                 options.headers.params = headers.collect();
             }
-            match self.request(method, params.clone(), &options).await {
+            let is_task = known.as_ref().is_some_and(|known| self.calls_as_task(&known.tool));
+            params.task = is_task.then(|| task.clone());
+            match self.run_tool(&params, &options).await {
                 // The schema of the tool has changed (2026-07-28, Streamable HTTP, "Client Behavior").
                 Err(McpError::Rpc(error))
                     if error.code == error_codes::HEADER_MISMATCH && !retried =>
@@ -195,7 +255,7 @@ impl Core {
                     self.all_tools().await?;
                 }
                 outcome => {
-                    let result = self.finished(&outcome?).await?;
+                    let result = outcome?;
                     if let Some(known) = known.filter(|_| self.settings.validates) {
                         known.check_result(&result)?;
                     }
@@ -243,6 +303,14 @@ impl<R> ToolCall<R> {
     /// Asks for progress notifications, and passes them to a function, which must not block.
     pub fn on_progress(mut self, receive: impl Fn(ProgressParams) + Send + Sync + 'static) -> Self {
         self.call = self.call.on_progress(receive);
+        self
+    }
+
+    /// Sets how long a server of 2025-11-25 keeps the task of this call, if the call becomes one. See
+    /// [`McpClientBuilder::tasks`](super::McpClientBuilder::tasks).
+    pub fn task_ttl(mut self, ttl: Duration) -> Self {
+        let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self.params = self.params.map(|params| params.with_task(TaskMetadata::new().with_ttl(ttl)));
         self
     }
 

@@ -25,7 +25,7 @@ pub(super) struct WireCall {
 pub(super) struct RoutingHeaders {
     /// `Mcp-Name`: the tool, prompt, resource or task.
     pub(super) name: Option<String>,
-    /// `Mcp-Param-*`: names and values.
+    /// `mcp-param-*`: names and values.
     pub(super) params: Vec<(String, String)>,
 }
 
@@ -47,10 +47,28 @@ pub(super) trait Wire: Send + Sync + 'static {
     /// The handshake of a legacy revision is complete. Completes when messages of the server can arrive.
     fn initialized(&self) -> BoxFuture<'_, ()>;
 
+    /// Whether a lost connection can be opened again.
+    fn can_reopen(&self) -> bool {
+        false
+    }
+
+    /// Opens a lost connection again. Until it is [`ready`](Self::ready), it carries only the handshake.
+    fn reopen(&self) -> BoxFuture<'_, Result<(), McpError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The handshake of any revision is complete.
+    fn ready(&self) {}
+
+    /// Completes when the connection is lost, and may be opened again.
+    fn lost(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Whether requests have HTTP headers.
     fn has_headers(&self) -> bool;
 
-    /// Completes when the connection is closed. A transport without a connection never completes it.
+    /// Completes when the connection is closed for good, by this side or because it cannot be opened again.
     fn closed(&self) -> BoxFuture<'_, ()>;
 
     /// Closes the connection and waits until it is closed.

@@ -7,7 +7,7 @@ use antiphon::{CallError, ErrorChain, ErrorObject, RawJson};
 use serde_json::Value;
 
 use super::schemas::Schemas;
-use crate::server::Validator;
+use crate::schema::Validator;
 use crate::types::JsonObject;
 use crate::{ToolError, ToolOutput};
 
@@ -35,11 +35,7 @@ impl Output {
     /// Checks a result: clients refuse one that does not match the schema.
     fn check(&self, result: &RawJson) -> Result<(), ToolError> {
         let value = result.decode()?;
-        self.validator.check(&value).map_err(|fault| {
-            let reason = match fault.path.as_str() {
-                "" => fault.reason,
-                path => format!("{path}: {}", fault.reason),
-            };
+        self.validator.check(&value).map_err(|reason| {
             ToolError::new(format!(
                 "the call has succeeded, but its result does not match the description of the service: {reason}\n\
                  result: {result}"

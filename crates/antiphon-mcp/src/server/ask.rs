@@ -355,7 +355,7 @@ fn check_form(schema: &ElicitationSchema, answer: &ElicitResult) -> Result<(), A
     let schema = serde_json::to_value(schema).map_err(|error| invalid(error.to_string()))?;
     let content = answer.content.clone().unwrap_or_default();
     let content = serde_json::to_value(content).map_err(|error| invalid(error.to_string()))?;
-    let validator = super::schema::Validator::new(&schema)
+    let validator = crate::schema::Validator::new(&schema)
         .map_err(|error| invalid(format!("the form is not valid: {error}")))?;
     validator.check(&content).map_err(|fault| invalid(fault.to_string()))
 }

@@ -17,7 +17,6 @@ mod interest;
 mod kept_handlers;
 mod listen;
 mod lists;
-mod param_headers;
 mod prompt;
 mod questions;
 mod registry;
@@ -53,9 +52,8 @@ pub(crate) use era::{check_modern, unsupported};
 pub(crate) use forwarding::{ResultMembers, WeakServer};
 pub(crate) use request::{RequestMeta, RequestParams};
 pub(crate) use request_state::random_id;
-#[cfg(feature = "openrpc")]
-pub(crate) use schema::Validator;
 pub(crate) use session::{NoLink, Session, SessionLink};
+pub(crate) use tasks::{iso_8601, related};
 
 use builder::Settings;
 use forwarding::EndOfServer;

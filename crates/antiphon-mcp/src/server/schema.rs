@@ -1,19 +1,10 @@
-//! JSON Schemas: of the types of tools and forms, and checks of values against them.
-//!
-//! The default dialect is 2020-12, and the older ones are known by their `$schema`. A `$ref` to another document is never
-//! fetched. The size of a schema is limited.
-
-use std::fmt;
+//! The JSON Schemas of the types of tools and forms.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::types::{ElicitationSchema, JsonObject};
-
-/// The largest number of values in a schema, and its largest depth.
-const MAX_VALUES: usize = 20_000;
-const MAX_DEPTH: usize = 128;
 
 /// Returns the schema of the arguments of a tool: always an Object.
 pub(crate) fn arguments<T: JsonSchema>() -> JsonObject {
@@ -74,67 +65,6 @@ fn simplify(field: &mut Value) {
     if field.get("default") == Some(&Value::Null) {
         field.remove("default");
     }
-}
-
-/// Checks values against a schema.
-pub(crate) struct Validator(jsonschema::Validator);
-
-/// The place and the reason why a value is not valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SchemaFault {
-    /// The JSON Pointer of the value; empty for the whole.
-    pub(crate) path: String,
-    pub(crate) reason: String,
-}
-
-impl fmt::Display for SchemaFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str(&self.reason),
-            path => write!(f, "{path}: {}", self.reason),
-        }
-    }
-}
-
-impl Validator {
-    /// Compiles a schema.
-    ///
-    /// # Errors
-    /// Fails if the schema is not valid, is too large, or refers to another document.
-    pub(crate) fn new(schema: &Value) -> Result<Self, String> {
-        let mut values = 0;
-        if !is_bounded(schema, MAX_DEPTH, &mut values) {
-            return Err(format!(
-                "the schema has more than {MAX_VALUES} values or is nested more than {MAX_DEPTH} deep"
-            ));
-        }
-        let mut options = jsonschema::options();
-        if schema.get("$schema").is_none() {
-            options = options.with_draft(jsonschema::Draft::Draft202012);
-        }
-        options.build(schema).map(Self).map_err(|error| error.to_string())
-    }
-
-    /// Checks a value. The error is the first fault.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), SchemaFault> {
-        self.0.validate(value).map_err(|error| SchemaFault {
-            path: error.instance_path().to_string(),
-            reason: error.to_string().chars().take(500).collect(),
-        })
-    }
-}
-
-fn is_bounded(schema: &Value, depth: usize, values: &mut usize) -> bool {
-    *values += 1;
-    let Some(depth) = depth.checked_sub(1) else { return false };
-    *values <= MAX_VALUES
-        && match schema {
-            Value::Array(items) => items.iter().all(|item| is_bounded(item, depth, values)),
-            Value::Object(members) => {
-                members.values().all(|member| is_bounded(member, depth, values))
-            }
-            _ => true,
-        }
 }
 
 /// Whether a schema forbids what its Rust type allows, so that values must be checked before they are decoded.
@@ -209,24 +139,5 @@ mod tests {
         let form = serde_json::to_value(form::<Order>().unwrap()).unwrap();
         assert_eq!(form["properties"]["count"]["type"], "integer", "{form}");
         assert_eq!(form["required"], json!(["item"]));
-    }
-
-    #[test]
-    fn a_fault_has_its_place() {
-        let validator = Validator::new(&Value::from(arguments::<Order>())).unwrap();
-        let fault = validator.check(&json!({ "item": "tea", "count": 10 })).unwrap_err();
-        assert_eq!(fault.path, "/count");
-        assert!(validator.check(&json!({ "item": "tea" })).is_ok());
-    }
-
-    #[test]
-    fn other_documents_and_huge_schemas_are_refused() {
-        let remote = json!({ "$ref": "http://127.0.0.1:1/schema.json" });
-        assert!(Validator::new(&remote).is_err());
-        let mut deep = json!({});
-        for _ in 0..1000 {
-            deep = json!({ "not": deep });
-        }
-        assert!(Validator::new(&deep).is_err());
     }
 }

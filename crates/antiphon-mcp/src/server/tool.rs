@@ -14,11 +14,12 @@ use serde_json::Value;
 use super::context::RequestContext;
 use super::error::ToolError;
 use super::forwarding::ResultMembers;
-use super::param_headers::ParamHeaders;
 use super::reply::{self, StructuredResult};
 use super::request::fault;
-use super::schema::{self, Validator};
+use super::schema;
 use super::tasks::TaskStart;
+use crate::param_headers::ParamHeaders;
+use crate::schema::Validator;
 use crate::types::{
     CallToolResult, ContentBlock, Icon, JsonObject, TaskSupport, Tool, ToolAnnotations,
 };

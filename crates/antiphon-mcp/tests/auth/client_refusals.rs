@@ -1,11 +1,11 @@
 //! What a client refuses, and where it sends nothing.
 
-use antiphon::http::{Response, StatusCode};
+use antiphon::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use antiphon_mcp::auth::client::{
     Grant, HeadlessRedirect, MemoryTokenStore, OAuthClient, OAuthClientBuilder, OAuthError,
     PreRegisteredClient, ResponseError, TokenSource as _,
 };
-use antiphon_mcp::auth::{Challenge, FetchError, Secret};
+use antiphon_mcp::auth::{Challenge, FetchError, Secret, WebUrlError};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -154,6 +154,41 @@ async fn a_challenge_cannot_name_any_url() {
         challenge.resource_metadata = Some(url.to_owned());
         let error = refusal(&server.url, challenge).await;
         assert!(matches!(error, OAuthError::Url(_)), "{url}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_public_server_cannot_lead_into_the_network_of_the_client() {
+    for target in ["https://169.254.169.254/latest", "https://[fd00::1]/", "https://localhost/x"] {
+        let mut challenge = unauthorized();
+        challenge.resource_metadata = Some(target.to_owned());
+        let error = refusal("https://8.8.8.8/mcp", challenge).await;
+        let OAuthError::Fetch(FetchError::Url(WebUrlError::Private(url))) = &error else {
+            panic!("{target}: {error}")
+        };
+        assert_eq!(url, target);
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_not_sent_to_another_server() {
+    let client = client_of("https://a.example/mcp").build().unwrap();
+    let authorize = |url: &'static str| {
+        let url = Uri::from_static(url);
+        let mut headers = HeaderMap::new();
+        let authorized = antiphon_mcp::client::Credentials::authorize(
+            &client,
+            "t",
+            &Method::POST,
+            &url,
+            &mut headers,
+        );
+        authorized.map(|()| headers.len())
+    };
+    assert_eq!(authorize("https://a.example:443/other").unwrap(), 1);
+    for url in ["https://b.example/mcp", "http://a.example/mcp", "https://a.example:8443/mcp"] {
+        let error = authorize(url).unwrap_err().to_string();
+        assert!(error.contains("https://a.example/mcp") && error.contains(url), "{error}");
     }
 }
 

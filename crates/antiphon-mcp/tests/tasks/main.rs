@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that unwraps nothing fails")]
 
+mod client;
 mod http;
 mod http_client;
 mod legacy;

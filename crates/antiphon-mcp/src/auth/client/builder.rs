@@ -116,11 +116,11 @@ impl OAuthClientBuilder {
         }
         Ok(OAuthClient::with(FlowSettings {
             rule: UrlRule::of(&server),
+            fetch: self.fetch.named_by(Some(&server)),
             server,
             grant: self.grant,
             registration: self.registration,
             store: self.store,
-            fetch: self.fetch,
             scopes: self.scopes,
             offline_access: self.offline_access,
             legacy: self.legacy,

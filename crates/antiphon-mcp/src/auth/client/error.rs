@@ -137,6 +137,16 @@ pub enum OAuthError {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A request goes to another server than the one that the token is for.
+    #[error(
+        "the token is for {server}, but the request goes to {url}; use one client for each server"
+    )]
+    OtherServer {
+        /// The MCP server of the token.
+        server: String,
+        /// The URL of the request.
+        url: String,
+    },
     /// A token has characters that a header cannot carry.
     #[error("the token cannot be sent in a header; check the authorization server")]
     Unsendable,

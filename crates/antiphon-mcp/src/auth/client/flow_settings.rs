@@ -11,7 +11,7 @@ use super::registration::{ClientRegistration, RegistrationContext};
 use super::saved_credentials::{SavedToken, proof_key_key};
 use super::token_endpoint::TokenEndpoint;
 use super::{AccessToken, Grant, OAuthError, ServerMetadata, TokenStore};
-use crate::auth::web_url::UrlRule;
+use crate::auth::web_url::{UrlRule, shortened};
 use crate::auth::{HttpFetch, Scopes};
 
 /// The settings of a client.
@@ -37,6 +37,13 @@ impl FlowSettings {
             "/" if self.server.query().is_none() => text.trim_end_matches('/').to_owned(),
             _ => text.to_owned(),
         }
+    }
+
+    /// A token is only for the server that it was obtained for (MCP, "Access Token Usage").
+    pub(super) fn check_server(&self, url: &str) -> Result<(), OAuthError> {
+        let is_ours = Url::parse(url).is_ok_and(|url| url.origin() == self.server.origin());
+        let (server, url) = (self.server.to_string(), shortened(url));
+        if is_ours { Ok(()) } else { Err(OAuthError::OtherServer { server, url }) }
     }
 
     pub(super) async fn endpoint<'a>(

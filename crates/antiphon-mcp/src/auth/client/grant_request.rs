@@ -92,7 +92,8 @@ impl FlowSettings {
             authentication: enterprise.authentication.clone(),
         };
         let server = ServerMetadata { issuer: url.to_string(), ..ServerMetadata::default() };
-        let fetch = &self.fetch;
+        // The application has named this server.
+        let fetch = &self.fetch.named_by(None);
         let endpoint = TokenEndpoint { server: &server, client: &client, fetch, rule, proof: None };
         Ok(endpoint.exchange(&url, form).await?.token)
     }

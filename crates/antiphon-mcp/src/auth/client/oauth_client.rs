@@ -66,7 +66,9 @@ impl Credentials for OAuthClient {
         url: &Uri,
         headers: &mut HeaderMap,
     ) -> Result<(), Cause> {
-        Ok(self.0.access_token(token).authorize(method, &url.to_string(), headers)?)
+        let url = url.to_string();
+        self.0.settings.check_server(&url)?;
+        Ok(self.0.access_token(token).authorize(method, &url, headers)?)
     }
 }
 

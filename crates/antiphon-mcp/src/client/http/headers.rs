@@ -39,7 +39,7 @@ pub(super) fn of_message(headers: &mut HeaderMap, method: &str, routing: &Routin
         headers.insert(NAME, encoded(name));
     }
     for (name, value) in &routing.params {
-        if let Ok(name) = HeaderName::try_from(format!("mcp-param-{name}")) {
+        if let Ok(name) = HeaderName::try_from(name) {
             headers.insert(name, encoded(value));
         }
     }

@@ -3,6 +3,7 @@
 //! In legacy revisions a session adds a GET stream for messages of the server, streams that are resumed after a loss, and
 //! requests of the server. In modern revisions a stream belongs to one request, and dropping it cancels the request.
 
+mod admission;
 mod connection;
 mod endpoint;
 mod event_parser;
@@ -26,6 +27,7 @@ use tokio::time::timeout;
 pub(super) use endpoint::HttpSettings;
 pub(super) use sse::HttpSse;
 
+use self::admission::ServerRequests;
 use self::endpoint::HttpEndpoint;
 use self::session::Session;
 use super::error::McpError;
@@ -46,6 +48,7 @@ pub(super) struct Http {
     endpoint: HttpEndpoint,
     inbox: Arc<Inbox>,
     session: Session,
+    requests: ServerRequests,
     /// Ends the tasks of this wire.
     closed: CancellationToken,
 }
@@ -56,6 +59,7 @@ impl StreamableHttp {
             endpoint: HttpEndpoint::new(settings, inbox),
             inbox: inbox.clone(),
             session: Session::default(),
+            requests: ServerRequests::default(),
             closed: CancellationToken::new(),
         };
         Self { http: Arc::new(http) }

@@ -13,6 +13,7 @@ use antiphon::{BoxFuture, CancellationToken, RawJson};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::oneshot;
 
+use super::admission::{Admitted, ServerRequests};
 use super::endpoint::{EventReader, HttpEndpoint, HttpSettings};
 use super::incoming::{self, Received, ServerRequest};
 use super::streams::is_message;
@@ -24,8 +25,6 @@ use crate::types::{CancelledParams, Revision, methods};
 
 /// How long the server may take to name the address for messages.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The most requests of a server that run at once.
-const MAX_REQUESTS: usize = 64;
 
 /// The wire over HTTP+SSE.
 pub(in crate::client) struct HttpSse {
@@ -40,6 +39,7 @@ struct SseSession {
     /// The address for messages.
     messages: HttpEndpoint,
     inbox: Arc<Inbox>,
+    requests: ServerRequests,
     pending: Mutex<HashMap<u64, oneshot::Sender<Result<RawJson, McpError>>>>,
     ended: CancellationToken,
 }
@@ -73,6 +73,7 @@ impl HttpSse {
         let session = Arc::new(SseSession {
             messages: self.endpoint.at(resolved(&self.endpoint.uri, &address)?),
             inbox: self.inbox.clone(),
+            requests: ServerRequests::default(),
             pending: Mutex::default(),
             ended: self.closed.child_token(),
         });
@@ -163,24 +164,22 @@ impl SseSession {
             }
         }
         for request in received.requests {
+            let Some(admitted) = self.requests.admit(request) else { continue };
             let session = self.clone();
             tokio::spawn(async move {
                 tokio::select! {
                     () = session.ended.cancelled() => {}
-                    () = session.answer(request) => {}
+                    () = session.answer(admitted) => {}
                 }
             });
         }
     }
 
-    async fn answer(&self, request: ServerRequest) {
-        let ServerRequest { id, method, params } = request;
-        if !self.inbox.has_capacity(MAX_REQUESTS) {
-            return tracing::warn!(method, "too many requests of the server are running");
-        }
-        let Some(outcome) = self.inbox.request(&id, &method, params.as_ref()).await else { return };
+    async fn answer(&self, admitted: Admitted) {
+        let Some(outcome) = admitted.outcome(&self.inbox).await else { return };
+        let ServerRequest { id, method, .. } = admitted.request();
         let mut body = BytesMut::new();
-        encode::response(&id, &outcome, &mut body);
+        encode::response(id, &outcome, &mut body);
         if let Err(error) = self.post(body.freeze()).await {
             tracing::warn!(%error, method, "the response to a request of the server was not sent");
         }

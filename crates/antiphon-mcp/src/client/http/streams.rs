@@ -6,14 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon::RawJson;
 use antiphon::core::encode;
 use antiphon::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use antiphon::{ErrorObject, RawJson};
 use bytes::{Bytes, BytesMut};
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use super::admission::Admitted;
 use super::endpoint::EventReader;
 use super::incoming::{self, ServerRequest};
 use super::{Http, headers, is_type};
@@ -23,10 +24,10 @@ use crate::client::error::McpError;
 const MAX_LOSSES: u32 = 6;
 /// The pause before a stream is opened again, if the server names none. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The shortest pause, also if the server names a shorter one: it could otherwise keep the client busy.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// The most requests of a server that run at once.
-const MAX_REQUESTS: usize = 64;
 
 /// Where a stream can be resumed, and how often it was lost.
 #[derive(Default)]
@@ -56,7 +57,7 @@ impl Position {
         } else {
             growing.max(named)
         };
-        sleep(pause.min(MAX_PAUSE)).await;
+        sleep(pause.clamp(MIN_PAUSE, MAX_PAUSE)).await;
         self.losses += 1;
         true
     }
@@ -196,28 +197,22 @@ impl Http {
                 tracing::warn!(method = request.method, "a modern server must not send requests");
                 continue;
             }
+            let Some(admitted) = self.requests.admit(request) else { continue };
             let http = self.clone();
             tokio::spawn(async move {
                 tokio::select! {
                     () = http.closed.cancelled() => {}
-                    () = http.answer(request) => {}
+                    () = http.answer(admitted) => {}
                 }
             });
         }
     }
 
-    async fn answer(&self, request: ServerRequest) {
-        let ServerRequest { id, method, params } = request;
-        let outcome = match self.inbox.has_capacity(MAX_REQUESTS) {
-            true => self.inbox.request(&id, &method, params.as_ref()).await,
-            false => {
-                Some(Err(ErrorObject::new(-32009, "too many requests of the server are running")))
-            }
-        };
-        // A cancelled request has no response.
-        let Some(outcome) = outcome else { return };
+    async fn answer(&self, admitted: Admitted) {
+        let Some(outcome) = admitted.outcome(&self.inbox).await else { return };
+        let ServerRequest { id, method, .. } = admitted.request();
         let mut body = BytesMut::new();
-        encode::response(&id, &outcome, &mut body);
+        encode::response(id, &outcome, &mut body);
         let headers: HeaderMap = self.headers();
         if let Err(error) = self.post(headers, body.freeze()).await {
             tracing::warn!(%error, method, "the response to a request of the server was not sent");
@@ -234,4 +229,22 @@ pub(super) fn is_message(name: &str) -> bool {
 fn may_pass(error: &McpError) -> bool {
     matches!(error, McpError::Unreachable { .. } | McpError::Interrupted(_))
         || matches!(error, McpError::Status { status, .. } if status.is_server_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_cannot_make_the_client_busy() {
+        // Each stream brings an event, so it is never given up.
+        let mut position = Position { retry: Some(Duration::ZERO), ..Position::default() };
+        let start = Instant::now();
+        assert!(position.pause().await);
+        assert_eq!(start.elapsed(), MIN_PAUSE);
+        position.losses = MAX_LOSSES;
+        assert!(!position.pause().await);
+    }
 }

@@ -1,6 +1,6 @@
 //! The notifications of a legacy server, which every client gets. Only resources have subscriptions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use antiphon::{BoxFuture, CancellationToken, RawJson};
 
@@ -27,15 +27,35 @@ pub(super) async fn listen(
             held.push(uri);
         }
     }
-    let closed = core.clone();
-    let closed: BoxFuture<'static, ()> = Box::pin(async move { closed.wire.closed().await });
-    let all = received(receiver, Arc::default(), closed);
+    let failure = Arc::new(Mutex::new(None));
+    let all = received(receiver, failure.clone(), kept_open(core, &end.stop, failure));
     let wanted = acknowledged.clone();
     let selected = futures_util::StreamExt::filter(all, move |item| {
         let selected = item.as_ref().map_or(true, |event| selects(&wanted, event));
         std::future::ready(selected)
     });
     Ok(Subscription { acknowledged, events: Box::pin(selected), _end: end })
+}
+
+/// Opens a lost connection again as long as the subscription lives. Completes when that fails, or the client is closed.
+///
+/// It is a task: the connection of all calls must not depend on who polls the subscription.
+fn kept_open(
+    core: &Arc<Core>,
+    stop: &CancellationToken,
+    failure: Arc<Mutex<Option<McpError>>>,
+) -> BoxFuture<'static, ()> {
+    let (core, stop) = (core.clone(), stop.clone());
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    tokio::spawn(async move {
+        let _guard = guard;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            outcome = core.keep_open() => *locked(&failure) = outcome.err(),
+        }
+    });
+    Box::pin(async move { ended.cancelled().await })
 }
 
 /// Whether a filter selects a notification.

@@ -70,13 +70,20 @@ impl Listener {
         loop {
             match self.listen_once().await {
                 Ok(()) => return Ok(()),
-                Err(error) if self.opened.is_some() || !is_loss(&error) => return Err(error),
+                Err(error) if self.opened.is_some() || !self.is_loss(&error) => return Err(error),
                 Err(error) if self.losses >= MAX_LOSSES => return Err(error),
                 Err(error) => tracing::debug!(%error, "the subscription was lost"),
             }
             sleep(FIRST_PAUSE * 2_u32.saturating_pow(self.losses)).await;
             self.losses += 1;
+            self.core.reopen_if_lost().await?;
         }
+    }
+
+    /// Whether another attempt may succeed.
+    fn is_loss(&self, error: &McpError) -> bool {
+        let is_lost = error.is_disconnect() || matches!(error, McpError::SessionEnded);
+        error.is_loss() || (is_lost && self.core.wire.can_reopen())
     }
 
     /// Opens the stream, and passes its notifications on until it ends. `Ok` means that the server has ended the
@@ -160,10 +167,4 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.core.inbox.unsubscribe(&self.key);
     }
-}
-
-/// Whether another attempt may succeed.
-fn is_loss(error: &McpError) -> bool {
-    matches!(error, McpError::Interrupted(_) | McpError::Unreachable { .. } | McpError::TimedOut(_))
-        || matches!(error, McpError::Status { status, .. } if status.is_server_error())
 }

@@ -30,4 +30,6 @@ pub(super) use result::notify;
 pub(super) use slot::{TaskSlot, TaskStart, slot};
 pub(super) use store::TaskStore;
 pub(super) use task::Task;
+pub(crate) use timestamp::iso_8601;
 pub(super) use wire::TaskNotification;
+pub(crate) use wire::related;

@@ -109,7 +109,7 @@ pub(super) fn outcome(task: &Task, end: TaskEnd) -> Outcome {
 }
 
 /// Adds the id of a task to the metadata of params or of a result. Anything but an Object stays as it is.
-pub(super) fn related(message: &RawJson, task_id: &str) -> Result<RawJson, serde_json::Error> {
+pub(crate) fn related(message: &RawJson, task_id: &str) -> Result<RawJson, serde_json::Error> {
     type Members = BTreeMap<String, Box<RawValue>>;
     if !message.as_str().starts_with('{') {
         return Ok(message.clone());

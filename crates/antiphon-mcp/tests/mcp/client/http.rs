@@ -525,6 +525,73 @@ async fn a_refused_request_is_repeated_with_another_token() {
 }
 
 #[tokio::test]
+async fn requests_of_a_server_are_bounded() {
+    const SENT: usize = 300;
+    let stream = Arc::new(Mutex::new(String::new()));
+    let (answered, mut answers) = mpsc::unbounded_channel();
+    let text = stream.clone();
+    let server = HttpScript::start(move |request| {
+        let (text, answered) = (text.clone(), answered.clone());
+        async move {
+            match request.name() {
+                "GET" => {
+                    let (sender, response) = open_events();
+                    sender.send(text.lock().unwrap().clone()).unwrap();
+                    tokio::spawn(async move { sender.closed().await });
+                    response
+                }
+                // A response of the client, which the server never takes.
+                "POST" => {
+                    answered.send(request.body["error"]["code"].clone()).unwrap();
+                    std::future::pending().await
+                }
+                _ => handshake(&request).unwrap(),
+            }
+        }
+    })
+    .await;
+    let request = |id: usize| {
+        let params =
+            json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+        event(
+            &json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}),
+        )
+    };
+    let begun = Arc::new(Mutex::new(0));
+    for (is_same_id, expected, code) in [(false, 64, -32009), (true, 1, -32600)] {
+        let requests = (0..SENT).map(|id| request(if is_same_id { 7 } else { id }));
+        *stream.lock().unwrap() = requests.collect();
+        *begun.lock().unwrap() = 0;
+        let count = begun.clone();
+        let builder = McpClient::builder().on_elicit_form(move |_| {
+            *count.lock().unwrap() += 1;
+            std::future::pending()
+        });
+        let client = builder.connect(&*server.url).await.unwrap();
+        for _ in 0..64 - usize::from(is_same_id) {
+            assert_eq!(answers.recv().await.unwrap(), code);
+        }
+        assert_eq!(*begun.lock().unwrap(), expected);
+        client.close().await;
+        while answers.try_recv().is_ok() {}
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_notification_does_not_block_forever() {
+    let server = HttpScript::start(|request| async move {
+        match request.name() {
+            "notifications/initialized" => std::future::pending().await,
+            _ => handshake(&request).unwrap(),
+        }
+    })
+    .await;
+    let builder = McpClient::builder().timeout(Duration::from_millis(50));
+    let error = builder.connect(&*server.url).await.unwrap_err();
+    assert!(matches!(error, McpError::TimedOut(_)), "{error}");
+}
+
+#[tokio::test]
 async fn a_server_without_a_response_does_not_block_forever() {
     let server = HttpScript::start(|request| async move {
         match request.name() {

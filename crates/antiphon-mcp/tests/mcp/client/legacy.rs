@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use super::scripted::{Scripted, initialized, text, unknown};
 
 /// A legacy server with other methods.
-async fn legacy(version: &'static str, capabilities: Value) -> Scripted {
+pub(super) async fn legacy(version: &'static str, capabilities: Value) -> Scripted {
     Scripted::start(move |method, params, cx| {
         let capabilities = capabilities.clone();
         async move {
@@ -187,7 +187,7 @@ async fn arguments_and_results_are_checked_against_listed_schemas() {
     assert_eq!(client.list_tools().await.unwrap().len(), 1);
     let error = client.call_tool("add", json!({"a": "x"})).await.unwrap_err();
     assert!(matches!(&error, McpError::InvalidArguments { tool, .. } if tool == "add"), "{error}");
-    assert!(error.to_string().contains("at /a"), "{error}");
+    assert!(error.to_string().contains("/a: "), "{error}");
     let error = client.call_tool("add", ()).await.unwrap_err();
     assert!(matches!(error, McpError::InvalidArguments { .. }), "{error}");
     let error = client.call_tool("add", json!({"a": 13})).await.unwrap_err();
@@ -263,6 +263,41 @@ async fn a_repeated_cursor_is_an_error() {
     assert_eq!(client.list_prompts_page(Some("2")).await.unwrap().prompts.len(), 1);
     let error = client.list_resources().await.unwrap_err();
     assert!(error.to_string().contains("the cursor \"same\" twice"), "{error}");
+}
+
+#[tokio::test]
+async fn a_list_is_bounded_in_bytes() {
+    let server = Scripted::start(|method, params, _| async move {
+        match &*method {
+            "initialize" => Ok(initialized("2025-11-25", &json!({}))),
+            "prompts/list" => {
+                let page: u32 = params["cursor"].as_str().unwrap_or("0").parse().unwrap();
+                let description = "x".repeat(24 << 20);
+                let prompts = json!([{"name": page.to_string(), "description": description}]);
+                Ok(json!({"prompts": prompts, "nextCursor": (page + 1).to_string()}))
+            }
+            _ => unknown(),
+        }
+    })
+    .await;
+    let error = server.client().await.list_prompts().await.unwrap_err();
+    assert!(error.to_string().contains("has more than 67108864 bytes"), "{error}");
+    assert_eq!(server.params("prompts/list").len(), 3);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_match_the_form_is_not_sent() {
+    let server = legacy("2025-11-25", json!({"tools": {}})).await;
+    let answer =
+        || async { Ok(ElicitResult::accept(json!({"n": "x"}).as_object().unwrap().clone())) };
+    let question = json!({"method": "elicitation/create", "params": {"message": "n?",
+        "requestedSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}});
+    let client = server.connect(McpClient::builder().on_elicit(move |_| answer())).await.unwrap();
+    let error = client.call_tool("ask", &question).await.unwrap_err();
+    assert_eq!(error.code(), Some(-32603), "{error}");
+    let builder = McpClient::builder().on_elicit(move |_| answer()).validate(false);
+    let client = server.connect(builder).await.unwrap();
+    assert!(client.call_tool("ask", &question).await.unwrap().joined_text().contains("accept"));
 }
 
 #[tokio::test]

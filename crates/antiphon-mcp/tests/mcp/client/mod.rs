@@ -6,4 +6,6 @@ mod http_sse;
 mod legacy;
 mod modern;
 mod real_servers;
+mod reconnect;
 mod scripted;
+mod served_tasks;

@@ -391,3 +391,66 @@ async fn a_task_may_fail_or_be_cancelled() {
     let error = server.client().await.call_tool("t", ()).await.unwrap_err();
     assert!(matches!(error, McpError::Protocol(_)), "{error}");
 }
+
+#[tokio::test]
+async fn a_modern_server_asks_only_in_its_results() {
+    let server = Scripted::start(|method, _, cx| async move {
+        match &*method {
+            "server/discover" => Ok(discovered(&json!({"tools": {}}))),
+            "tools/call" => {
+                let answer = cx.peer()?.call::<Value>("roots/list", json!({})).await;
+                let mut result = text(if answer.is_ok() { "answered" } else { "refused" });
+                result["resultType"] = json!("complete");
+                Ok(result)
+            }
+            _ => unknown(),
+        }
+    })
+    .await;
+    let client = server.connect(McpClient::builder().roots(vec![])).await.unwrap();
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "refused");
+}
+
+#[tokio::test]
+async fn a_result_that_depends_on_input_is_not_cached() {
+    let server = Scripted::start(|method, params, _| async move {
+        match &*method {
+            "server/discover" => Ok(discovered(&json!({"resources": {}}))),
+            "resources/read" if params["inputResponses"].is_null() => {
+                Ok(json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}}))
+            }
+            "resources/read" => Ok(json!({"resultType": "complete", "contents": [],
+                "ttlMs": 60_000, "cacheScope": "private"})),
+            _ => unknown(),
+        }
+    })
+    .await;
+    let client = server.connect(McpClient::builder().roots(vec![])).await.unwrap();
+    for rounds in [2, 4] {
+        client.read_resource("a:b").await.unwrap();
+        assert_eq!(server.params("resources/read").len(), rounds);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_cursor_is_a_page_of_its_own() {
+    let server = Scripted::start(|method, params, _| async move {
+        let page = |name: &str, next: Value| {
+            Ok(json!({"resultType": "complete", "prompts": [{"name": name}], "nextCursor": next,
+                "ttlMs": 60_000, "cacheScope": "private"}))
+        };
+        match (&*method, params.get("cursor")) {
+            ("server/discover", _) => Ok(discovered(&json!({"prompts": {}}))),
+            ("prompts/list", None) => page("a", json!("")),
+            ("prompts/list", Some(_)) => page("b", Value::Null),
+            _ => unknown(),
+        }
+    })
+    .await;
+    let client = server.client().await;
+    for _ in 0..2 {
+        let prompts = client.list_prompts().await.unwrap();
+        assert_eq!(prompts.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["a", "b"]);
+    }
+    assert_eq!(server.params("prompts/list").len(), 2);
+}

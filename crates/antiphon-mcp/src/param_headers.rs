@@ -1,4 +1,7 @@
-//! The params of a tool that an HTTP client repeats as headers, by `x-mcp-header` in the schema (2026-07-28).
+//! The arguments of a tool that an HTTP client repeats in headers (2026-07-28, Streamable HTTP, "Custom Headers from Tool
+//! Parameters").
+//!
+//! The schema marks them with `x-mcp-header`. A tool with an invalid mark is not usable over HTTP.
 
 use serde_json::Value;
 
@@ -6,6 +9,8 @@ use crate::types::JsonObject;
 
 /// The keyword in the schema of a param.
 const KEYWORD: &str = "x-mcp-header";
+/// The largest integer that every JSON parser keeps exactly.
+const MAX_INTEGER: i64 = (1 << 53) - 1;
 
 /// The params of a tool that are also headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,14 +94,35 @@ impl ParamHeader {
         let value = self.path.iter().try_fold(arguments, |value, name| value.get(name))?;
         (!value.is_null()).then_some(value)
     }
+
+    /// The name and the text of the header for these arguments; `None` if the param is absent or null, or has no text.
+    pub(crate) fn of_arguments(&self, arguments: &Value) -> Option<(String, String)> {
+        let text = match self.value(arguments)? {
+            Value::String(text) => text.clone(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Number(number) => integer(number)?.to_string(),
+            _ => return None,
+        };
+        Some((self.header.clone(), text))
+    }
+}
+
+/// The integer, if it is one that every JSON parser keeps.
+fn integer(number: &serde_json::Number) -> Option<i64> {
+    let integer = number.as_i64().or_else(|| {
+        let float = number.as_f64()?;
+        (float.fract() == 0.0).then_some(float as i64)
+    })?;
+    (-MAX_INTEGER..=MAX_INTEGER).contains(&integer).then_some(integer)
 }
 
 /// How often the keyword stands anywhere in a schema. As the name of a property it has no meaning.
 fn count(schema: &JsonObject) -> usize {
     let within = |name: &str, value: &Value| match (name, value) {
-        ("properties" | "$defs" | "definitions" | "patternProperties", Value::Object(members)) => {
-            members.values().map(count_in).sum()
-        }
+        (
+            "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas",
+            Value::Object(members),
+        ) => members.values().map(count_in).sum(),
         ("const" | "enum" | "default" | "examples", _) => 0,
         (_, value) => count_in(value),
     };
@@ -149,11 +175,42 @@ mod tests {
     }
 
     #[test]
+    fn arguments_become_texts() {
+        let marked = |kind: &str| json!({ "type": kind, "x-mcp-header": kind });
+        let schema = json!({ "properties": {
+            "s": marked("string"), "i": marked("integer"), "b": marked("boolean"),
+        } });
+        let found = headers(&schema).unwrap();
+        let of = |arguments: Value| -> Vec<_> {
+            found.iter().filter_map(|it| it.of_arguments(&arguments)).collect()
+        };
+        let pair = |name: &str, text: &str| (format!("mcp-param-{name}"), text.to_owned());
+        assert_eq!(
+            of(json!({ "s": "eu", "i": 42.0, "b": false })),
+            [pair("boolean", "false"), pair("integer", "42"), pair("string", "eu")]
+        );
+        assert_eq!(of(json!({ "s": null, "i": 9007199254740992_i64, "b": [] })), []);
+    }
+
+    #[test]
+    fn names_of_properties_and_values_are_no_marks() {
+        for schema in [
+            json!({ "$defs": { "a": { "properties": { "x-mcp-header": { "type": "string" } } } } }),
+            json!({ "properties": { "a": { "default": { "x-mcp-header": "A" } } } }),
+        ] {
+            assert_eq!(headers(&schema), Ok(ParamHeaders::default()), "{schema}");
+        }
+    }
+
+    #[test]
     fn other_places_and_names_are_refused() {
         let string = |header: &str| json!({ "type": "string", "x-mcp-header": header });
         for schema in [
             json!({ "properties": { "a": string("") } }),
             json!({ "properties": { "a": string("a b") } }),
+            json!({ "properties": { "a": string("a\r\nb") } }),
+            json!({ "properties": { "a": { "x-mcp-header": "A" } } }),
+            json!({ "type": "string", "x-mcp-header": "A" }),
             json!({ "properties": { "a": string("A"), "b": string("a") } }),
             json!({ "properties": { "a": { "type": "number", "x-mcp-header": "A" } } }),
             json!({ "properties": { "a": { "type": "array", "items": string("A") } } }),

@@ -1,0 +1,211 @@
+//! Begins a new session, or opens a lost connection again.
+//!
+//! One caller does it, and the others wait for it. A server that ends its connections soon is asked less and less often.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use antiphon::RawJson;
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, sleep_until};
+
+use super::call::{CallOptions, encoded};
+use super::core::Core;
+use super::error::McpError;
+use super::inbox::{ServerNotification, locked};
+use crate::types::{SetLevelParams, SubscribeParams, methods};
+
+/// How often one call tries to open a connection. While a server is away longer, each call tries once.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second attempt. It doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A connection that has lasted this long is opened again without a pause.
+const STABLE: Duration = Duration::from_secs(10);
+
+/// The sessions of a legacy server, or the connections to any server.
+#[derive(Default)]
+pub(super) struct Sessions {
+    /// The number of those that have ended.
+    ended: u64,
+    /// The attempts since the last stable connection.
+    attempts: u32,
+    last_attempt: Option<Instant>,
+    begun: Option<Instant>,
+}
+
+impl Sessions {
+    /// Counts an attempt, after the pause that it needs.
+    async fn attempt(&mut self) {
+        let was_stable = self.begun.take().is_some_and(|begun| begun.elapsed() >= STABLE);
+        if was_stable {
+            self.attempts = 0;
+        }
+        if let Some(last) = self.last_attempt {
+            sleep_until(last + self.pause()).await;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        self.last_attempt = Some(Instant::now());
+    }
+
+    /// The time between the last attempt and the next one.
+    fn pause(&self) -> Duration {
+        match self.attempts {
+            0 => Duration::ZERO,
+            more => FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more - 1)).min(LONGEST_PAUSE),
+        }
+    }
+
+    fn may_try_again(&self) -> bool {
+        self.attempts < ATTEMPTS
+    }
+}
+
+impl Core {
+    /// Begins a new session or connection, unless another call has done so since `ended`.
+    pub(super) async fn renew_session(&self, ended: u64) -> Result<(), McpError> {
+        let mut sessions = self.session.lock().await;
+        if sessions.ended != ended {
+            return Ok(());
+        }
+        tracing::info!("the session or the connection has ended; beginning a new one");
+        self.inbox.cache.clear();
+        self.begin_again(&mut sessions).await?;
+        sessions.begun = Some(Instant::now());
+        sessions.ended += 1;
+        self.session_count.store(sessions.ended, Ordering::Release);
+        self.wire.ready();
+        self.restore().await;
+        let _ = self.inbox.events.send(ServerNotification::Resumed);
+        Ok(())
+    }
+
+    async fn begin_again(&self, sessions: &mut Sessions) -> Result<(), McpError> {
+        if !self.wire.can_reopen() {
+            return self.handshake_again().await;
+        }
+        loop {
+            sessions.attempt().await;
+            let opened = async {
+                self.wire.reopen().await?;
+                self.handshake_again().await
+            };
+            match opened.await.map_err(McpError::in_handshake) {
+                Err(error) if sessions.may_try_again() && may_pass(&error) => {
+                    tracing::debug!(%error, "the connection could not be opened again");
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Repeats the handshake of the revision. If it fails, what was known about the server is still known.
+    async fn handshake_again(&self) -> Result<(), McpError> {
+        let known = self.state();
+        let revision = known.revision;
+        let outcome = match revision.is_modern() {
+            true => self.discover(revision).await.and_then(|found| self.adopt(&found)),
+            false => self.initialize(revision).await,
+        };
+        outcome.inspect_err(|_| self.set_state((*known).clone()))
+    }
+
+    /// Repeats what a legacy server has kept for the session that has ended.
+    async fn restore(&self) {
+        if self.is_modern() {
+            return;
+        }
+        let level = *locked(&self.log_level);
+        if let Some(level) = level {
+            self.repeat(methods::SET_LEVEL, &SetLevelParams::new(level)).await;
+        }
+        let uris: Vec<String> = locked(&self.subscribed_uris).keys().cloned().collect();
+        for uri in uris {
+            self.repeat(methods::SUBSCRIBE, &SubscribeParams::new(uri)).await;
+        }
+    }
+
+    async fn repeat(&self, method: &str, params: &impl serde::Serialize) {
+        let options = CallOptions::default();
+        let outcome = async {
+            let params = encoded(method, params)?;
+            let decode = |source| McpError::Decode { method: method.to_owned(), source };
+            let members = params.decode().map_err(decode)?;
+            self.send(self.next_id(), method, &members, &options).await
+        };
+        if let Err(error) = outcome.await {
+            tracing::warn!(%error, method, "a request of the last session cannot be repeated");
+        }
+    }
+
+    /// Sends a notification, in a new session if the last one has ended.
+    pub(super) async fn notify(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<(), McpError> {
+        let session = self.session_count.load(Ordering::Acquire);
+        match self.post(method, params.clone()).await {
+            Err(McpError::SessionEnded) => {
+                Box::pin(self.renew_session(session)).await?;
+                self.post(method, params).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Sends a notification once. A server that takes no message must not keep the client waiting.
+    pub(super) async fn post(&self, method: &str, params: Option<RawJson>) -> Result<(), McpError> {
+        let posting = self.wire.notify(method, params);
+        CallOptions::default().within(self.settings.timeout, None, posting).await
+    }
+
+    /// Opens the connection if it is lost.
+    pub(super) async fn reopen_if_lost(&self) -> Result<(), McpError> {
+        let session = self.session_count.load(Ordering::Acquire);
+        match self.wire.can_reopen() && self.wire.lost().now_or_never().is_some() {
+            true => Box::pin(self.renew_session(session)).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps the connection open for a subscription. Returns when it is closed, and fails if it cannot be opened again.
+    pub(super) async fn keep_open(self: Arc<Self>) -> Result<(), McpError> {
+        loop {
+            let session = self.session_count.load(Ordering::Acquire);
+            tokio::select! {
+                biased;
+                () = self.wire.closed() => return Ok(()),
+                () = self.wire.lost() => self.renew_session(session).await?,
+            }
+        }
+    }
+}
+
+/// Whether another attempt may succeed.
+fn may_pass(error: &McpError) -> bool {
+    matches!(error, McpError::Connect(_) | McpError::Handshake(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_pauses_grow_until_a_connection_is_stable() {
+        let start = Instant::now();
+        let mut sessions = Sessions::default();
+        let mut at = Vec::new();
+        for _ in 0..9 {
+            sessions.attempt().await;
+            at.push(start.elapsed().as_millis());
+        }
+        assert_eq!(at, [0, 100, 300, 700, 1500, 3100, 6300, 11_300, 16_300]);
+        sessions.begun = Some(Instant::now());
+        tokio::time::advance(STABLE).await;
+        let lost = Instant::now();
+        sessions.attempt().await;
+        assert_eq!(lost.elapsed(), Duration::ZERO);
+    }
+}
