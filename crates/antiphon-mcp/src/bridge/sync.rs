@@ -295,8 +295,10 @@ async fn tell_updates(
         let update = tokio::time::timeout(INTEREST_CHECK, updates.next()).await;
         let Some(server) = server.upgrade() else { return Ok(()) };
         match update {
-            Ok(Some(Ok(ServerNotification::ResourceUpdated { uri }))) => {
-                server.resource_updated(&uri);
+            Ok(Some(Ok(ServerNotification::ResourceUpdated { uri: updated }))) => {
+                if is_within(&updated, uri) {
+                    server.resource_updated(uri);
+                }
             }
             // Updates may be lost.
             Ok(Some(Ok(ServerNotification::Lagged(_) | ServerNotification::Resumed))) => {
@@ -310,4 +312,11 @@ async fn tell_updates(
             return Ok(());
         }
     }
+}
+
+/// Whether a resource is another one or a part of it. An upstream may name a part of what was subscribed to; the clients
+/// of the bridge get the URI that they know.
+fn is_within(uri: &str, whole: &str) -> bool {
+    let Some(rest) = uri.strip_prefix(whole) else { return false };
+    rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])
 }

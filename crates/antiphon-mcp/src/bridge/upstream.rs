@@ -10,10 +10,10 @@ use tokio::sync::{Mutex, watch};
 
 use super::BridgeError;
 use super::names::NameRules;
-use super::open_calls::OpenCalls;
+use super::open_calls::{OpenCalls, without_call};
 use super::questions::ask_clients;
 use crate::client::{McpClient, McpClientBuilder, McpError};
-use crate::types::{Implementation, LoggingLevel, ServerCapabilities};
+use crate::types::{Implementation, InitializeParams, LoggingLevel, ServerCapabilities};
 
 /// How long an upstream may take to start, and to list what it offers. `npx` may have to install it first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -56,8 +56,8 @@ pub struct Upstream {
     names: NameRules,
     connect: Connect,
     timeout: Duration,
-    /// The name that the upstream sees; that of the bridge by default.
-    client_info: Option<Implementation>,
+    /// The client that the connection belongs to. Without one, the upstream sees the name of the bridge.
+    client: Option<Arc<InitializeParams>>,
 }
 
 impl Upstream {
@@ -70,7 +70,7 @@ impl Upstream {
             async move { builder.connect(target.as_str()).await }
         });
         let (names, timeout) = (NameRules::default(), DEFAULT_TIMEOUT);
-        Self { endpoint, names, connect, timeout, client_info: None }
+        Self { endpoint, names, connect, timeout, client: None }
     }
 
     /// Sets how the bridge connects, for example with credentials. The endpoint is then only a name for errors.
@@ -123,20 +123,20 @@ impl Upstream {
         self.names(names)
     }
 
-    /// Connects in the name of the client of a session.
-    pub(super) fn on_behalf_of(mut self, client: &Implementation) -> Self {
-        self.client_info = Some(client.clone());
+    /// Connects in the name and with the capabilities of the client of a session.
+    pub(super) fn on_behalf_of(mut self, client: Arc<InitializeParams>) -> Self {
+        self.client = Some(client);
         self
     }
 
     fn builder(&self, calls: &Arc<OpenCalls>) -> McpClientBuilder {
         // The client of the bridge decides how long it waits, and validates what it wants.
         let builder = McpClient::builder().without_timeout().validate(false);
-        let builder = match &self.client_info {
-            Some(info) => builder.client_info(info.clone()),
+        let builder = match &self.client {
+            Some(client) => builder.client_info(client.client_info.clone()),
             None => builder,
         };
-        ask_clients(builder, calls)
+        ask_clients(builder, calls, self.client.as_ref().map(|client| &client.capabilities))
     }
 }
 
@@ -321,7 +321,7 @@ impl Upstream {
         &self,
         response: impl Future<Output = Result<T, McpError>>,
     ) -> Result<T, McpError> {
-        match tokio::time::timeout(self.timeout, response).await {
+        match tokio::time::timeout(self.timeout, without_call(response)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => Err(McpError::TimedOut(self.timeout)),
         }

@@ -5,7 +5,9 @@
 
 mod bytes;
 mod changes;
+mod completions;
 mod connections;
+mod elicitations;
 mod fake;
 mod names;
 mod questions;
