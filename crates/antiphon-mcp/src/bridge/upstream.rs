@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon::BoxFuture;
+use antiphon::{BoxFuture, CallError, CloseReason};
 use tokio::sync::{Mutex, watch};
 
 use super::BridgeError;
@@ -17,6 +18,12 @@ use crate::types::{Implementation, InitializeParams, LoggingLevel, ServerCapabil
 
 /// How long an upstream may take to start, and to list what it offers. `npx` may have to install it first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a legacy upstream may take to change its log level before a call is sent without that.
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many resources of one upstream are followed at once: each one is a request at the upstream.
+const MAX_FOLLOWED: usize = 1_000;
 
 /// Connects to an upstream with a builder that has the handlers of the bridge.
 #[derive(Clone)]
@@ -147,6 +154,10 @@ pub(super) struct ConnectedUpstream {
     upstream: Upstream,
     pub(super) calls: Arc<OpenCalls>,
     connection: Mutex<Option<Connection>>,
+    /// How many attempts to connect again have failed.
+    failures: AtomicU64,
+    /// The number of the newest connection that has broken.
+    broken: AtomicU64,
     /// The number of the newest connection.
     newest: watch::Sender<u64>,
     /// The least severe log messages that a legacy upstream sends on a connection.
@@ -181,6 +192,8 @@ impl ConnectedUpstream {
             info: client.server_info(),
             instructions: client.instructions(),
             connection: Mutex::new(Some(Connection { number: 1, client })),
+            failures: AtomicU64::new(0),
+            broken: AtomicU64::new(0),
             newest: watch::Sender::new(1),
             log_level: Mutex::default(),
             followed: StdMutex::default(),
@@ -188,15 +201,24 @@ impl ConnectedUpstream {
         }))
     }
 
-    /// The connection. A broken one is replaced.
+    /// The connection. A broken one is replaced. Calls that have waited for an attempt to connect fail with it: if each
+    /// of them tried on its own, the last one would wait for all.
     pub(super) async fn connection(&self) -> Result<Connection, McpError> {
+        let failures = self.failures.load(Ordering::Acquire);
         let mut connection = self.connection.lock().await;
-        if let Some(open) = connection.as_ref().filter(|it| !it.client.is_closed()) {
+        if let Some(open) = connection.as_ref().filter(|it| self.is_open(it)) {
             return Ok(open.clone());
         }
         *connection = None;
+        if self.failures.load(Ordering::Acquire) != failures {
+            let reason = CloseReason::from("the connection is lost, and connecting again failed");
+            return Err(McpError::Call(CallError::Closed(reason)));
+        }
         tracing::info!(upstream = self.endpoint(), "connecting again to an upstream");
-        let client = self.upstream.connect(&self.calls).await?;
+        let connected = self.upstream.connect(&self.calls).await;
+        let client = connected.inspect_err(|_| {
+            self.failures.fetch_add(1, Ordering::Release);
+        })?;
         let number = *self.newest.borrow() + 1;
         let opened = Connection { number, client };
         *connection = Some(opened.clone());
@@ -207,8 +229,12 @@ impl ConnectedUpstream {
     /// The connection, if it is open.
     pub(super) async fn open_connection(&self) -> Option<Connection> {
         let mut connection = self.connection.lock().await;
-        connection.take_if(|it| it.client.is_closed());
+        connection.take_if(|it| !self.is_open(it));
         connection.clone()
+    }
+
+    fn is_open(&self, connection: &Connection) -> bool {
+        connection.number > self.broken.load(Ordering::Acquire) && !connection.client.is_closed()
     }
 
     /// Waits until there is a newer connection.
@@ -230,7 +256,7 @@ impl ConnectedUpstream {
             && error.is_disconnect()
         {
             tracing::warn!(upstream = self.endpoint(), %error, "the connection to an upstream broke");
-            self.connection.lock().await.take_if(|it| it.number == number);
+            self.broken.fetch_max(number, Ordering::AcqRel);
         }
         outcome
     }
@@ -246,15 +272,25 @@ impl ConnectedUpstream {
         if is_set {
             return;
         }
-        match self.within(client.set_level(level)).await {
-            Ok(()) => *known = Some((*number, level)),
-            Err(error) => tracing::debug!(%error, "an upstream has not changed its log level"),
+        // An upstream that refuses it, or does not answer, is not asked again on this connection.
+        *known = Some((*number, level));
+        let timeout = self.upstream.timeout.min(LOG_LEVEL_TIMEOUT);
+        let set = tokio::time::timeout(timeout, without_call(client.set_level(level))).await;
+        if !matches!(set, Ok(Ok(()))) {
+            tracing::debug!(?set, "an upstream has not changed its log level");
         }
     }
 
-    /// Takes note that the updates of a resource are told. Returns false if they are told already.
+    /// Takes note that the updates of a resource are told. Returns false if they are told already, or if there are too
+    /// many.
     pub(super) fn begin_following(&self, uri: &str) -> bool {
-        self.followed().insert(uri.to_owned())
+        let mut followed = self.followed();
+        if followed.len() >= MAX_FOLLOWED {
+            let upstream = self.endpoint();
+            tracing::warn!(upstream, "the updates of too many resources are told already");
+            return false;
+        }
+        followed.insert(uri.to_owned())
     }
 
     /// Takes note that the updates of a resource are not told any more, unless they are still wanted.
