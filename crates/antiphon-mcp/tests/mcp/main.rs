@@ -4,4 +4,7 @@
 
 mod client;
 mod documents;
+#[path = "../server/support/mod.rs"]
+#[allow(dead_code, reason = "the tests of the server use the rest")]
+mod support;
 mod types;
