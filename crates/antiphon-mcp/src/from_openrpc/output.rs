@@ -36,12 +36,8 @@ impl Output {
     fn check(&self, result: &RawJson) -> Result<(), ToolError> {
         let value = result.decode()?;
         self.validator.check(&value).map_err(|fault| {
-            let reason = match fault.path.as_str() {
-                "" => fault.reason,
-                path => format!("{path}: {}", fault.reason),
-            };
             ToolError::new(format!(
-                "the call has succeeded, but its result does not match the description of the service: {reason}\n\
+                "the call has succeeded, but its result does not match the description of the service: {fault}\n\
                  result: {result}"
             ))
         })

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use jsonschema::paths::LocationSegment;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -82,7 +83,7 @@ pub(crate) struct Validator(jsonschema::Validator);
 /// The place and the reason why a value is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SchemaFault {
-    /// The JSON Pointer of the value; empty for the whole.
+    /// The place of the value, such as `filters[0].age`; empty for the whole.
     pub(crate) path: String,
     pub(crate) reason: String,
 }
@@ -118,10 +119,26 @@ impl Validator {
     /// Checks a value. The error is the first fault.
     pub(crate) fn check(&self, value: &Value) -> Result<(), SchemaFault> {
         self.0.validate(value).map_err(|error| SchemaFault {
-            path: error.instance_path().to_string(),
+            path: place(error.instance_path()),
             reason: error.to_string().chars().take(500).collect(),
         })
     }
+}
+
+/// A place as errors of serde name it.
+fn place(path: &jsonschema::paths::Location) -> String {
+    let mut place = String::new();
+    for segment in path {
+        match segment {
+            LocationSegment::Index(index) => place.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) if place.is_empty() => place.push_str(&name),
+            LocationSegment::Property(name) => {
+                place.push('.');
+                place.push_str(&name);
+            }
+        }
+    }
+    place
 }
 
 fn is_bounded(schema: &Value, depth: usize, values: &mut usize) -> bool {
@@ -215,8 +232,13 @@ mod tests {
     fn a_fault_has_its_place() {
         let validator = Validator::new(&Value::from(arguments::<Order>())).unwrap();
         let fault = validator.check(&json!({ "item": "tea", "count": 10 })).unwrap_err();
-        assert_eq!(fault.path, "/count");
+        assert_eq!(fault.path, "count");
         assert!(validator.check(&json!({ "item": "tea" })).is_ok());
+        let ages = json!({ "properties": { "a/b": { "items": { "required": ["age"],
+            "properties": { "age": { "maximum": 9 } } } } } });
+        let validator = Validator::new(&ages).unwrap();
+        let fault = validator.check(&json!({ "a/b": [{ "age": 1 }, { "age": 10 }] })).unwrap_err();
+        assert_eq!(fault.path, "a/b[1].age");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The integration tests of the crate.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that unwraps nothing fails")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes the values where they are passed")]
 
 mod client;
 mod documents;
