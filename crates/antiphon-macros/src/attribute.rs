@@ -113,6 +113,26 @@ pub(crate) fn docs(attributes: &[Attribute]) -> String {
     lines.join("\n").trim().to_owned()
 }
 
+/// The text of the doc comments as an expression; `None` if it is empty. The compiler expands a macro in it, such as
+/// `#[doc = include_str!("tool.md")]`.
+pub(crate) fn docs_expression(attributes: &[Attribute]) -> Option<TokenStream> {
+    let expanded = |attribute: &Attribute| match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") && doc_line(attribute).is_none() => {
+            let value = &meta.value;
+            Some(quote!(#value))
+        }
+        _ => None,
+    };
+    if !attributes.iter().any(|attribute| expanded(attribute).is_some()) {
+        let docs = docs(attributes);
+        return (!docs.is_empty()).then(|| quote!(#docs));
+    }
+    let lines = attributes.iter().filter_map(|attribute| {
+        expanded(attribute).or_else(|| doc_line(attribute).map(|line| quote!(#line)))
+    });
+    Some(quote!(::core::primitive::str::trim(::core::concat!(#(#lines, "\n"),*))))
+}
+
 fn doc_line(attribute: &Attribute) -> Option<String> {
     let Meta::NameValue(meta) = &attribute.meta else { return None };
     match &meta.value {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ pub(crate) struct Validator(jsonschema::Validator);
 /// The place and the reason why a value is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SchemaFault {
-    /// The JSON Pointer of the value; empty for the whole.
+    /// The place of the value, such as `filters[0].age`; empty for the whole.
     pub(crate) path: String,
     pub(crate) reason: String,
 }
@@ -70,10 +71,26 @@ impl Validator {
 impl SchemaFault {
     fn of(error: &jsonschema::ValidationError<'_>) -> Self {
         Self {
-            path: error.instance_path().to_string(),
+            path: place(error.instance_path()),
             reason: error.to_string().chars().take(MAX_REASON).collect(),
         }
     }
+}
+
+/// A place as errors of serde name it.
+fn place(path: &Location) -> String {
+    let mut place = String::new();
+    for segment in path {
+        match segment {
+            LocationSegment::Index(index) => place.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) if place.is_empty() => place.push_str(&name),
+            LocationSegment::Property(name) => {
+                place.push('.');
+                place.push_str(&name);
+            }
+        }
+    }
+    place
 }
 
 /// What is left of the size of a schema.
@@ -118,11 +135,16 @@ mod tests {
         let validator = Validator::new(&schema).unwrap();
         assert_eq!(validator.check(&json!({"a": 1})), Ok(()));
         let fault = validator.check(&json!({"a": "x"})).unwrap_err();
-        assert_eq!(fault.path, "/a");
-        assert!(fault.to_string().starts_with("/a: "), "{fault}");
+        assert_eq!(fault.path, "a");
+        assert!(fault.to_string().starts_with("a: "), "{fault}");
         let whole = validator.check(&json!(["x".repeat(1000)])).unwrap_err();
         assert_eq!((whole.path.as_str(), whole.reason.len()), ("", MAX_REASON));
         assert_eq!(validator.faults(&json!({"a": []})).count(), 1);
+        let ages =
+            json!({"properties": {"a/b": {"items": {"properties": {"age": {"maximum": 9}}}}}});
+        let validator = Validator::new(&ages).unwrap();
+        let fault = validator.check(&json!({"a/b": [{"age": 1}, {"age": 10}]})).unwrap_err();
+        assert_eq!(fault.path, "a/b[1].age");
     }
 
     #[test]

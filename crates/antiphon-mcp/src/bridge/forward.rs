@@ -1,11 +1,12 @@
 //! What the bridge offers, made of what an upstream offers: each handler passes its request on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon::{Code, ErrorChain, ErrorObject, RawJson};
+use antiphon::{BoxFuture, Code, ErrorChain, ErrorObject, RawJson};
 use serde::Serialize;
 
+use super::open_calls::{self, OpenCall, Signal};
+use super::questions::without_tasks;
 use super::sync::follow_resource;
 use super::upstream::{ConnectedUpstream, Connection};
 use crate::client::{McpCall, McpError};
@@ -14,8 +15,8 @@ use crate::server::{
     ServerTool, ToolError, ToolOutput,
 };
 use crate::types::{
-    CallToolParams, GetPromptParams, Meta, Prompt, ReadResourceParams, Reference, Resource,
-    ResourceTemplate, Tool, error_codes, methods,
+    CallToolParams, CompleteParams, GetPromptParams, Meta, Prompt, ReadResourceParams, Reference,
+    Resource, ResourceTemplate, Tool, error_codes, methods,
 };
 
 /// The tool of an upstream, under its name at the bridge.
@@ -56,23 +57,25 @@ async fn forward(
     call: impl FnOnce(&Connection, Meta) -> McpCall<ResultMembers>,
 ) -> Result<ResultMembers, McpError> {
     let level = cx.log_level();
-    upstream
-        .calls
-        .run(cx, async |signals| {
-            upstream
-                .run(async |connection| {
-                    if let Some(level) = level {
-                        upstream.log_at(&connection, level).await;
-                    }
-                    let call = call(&connection, meta(cx, &connection));
-                    match cx.wants_progress() {
-                        true => call.on_progress(move |it| signals.progress(it)).await,
-                        false => call.await,
-                    }
-                })
-                .await
-        })
-        .await
+    let calling = async |open: OpenCall| {
+        let signals = open.clone();
+        let outcome = upstream.run(async |connection| {
+            if let Some(level) = level {
+                upstream.log_at(&connection, level).await;
+            }
+            let call = call(&connection, meta(cx, &connection));
+            match cx.wants_progress() {
+                true => call.on_progress(move |it| signals.signal(Signal::Progress(it))).await,
+                false => call.await,
+            }
+        });
+        let outcome = outcome.await;
+        let required = outcome.as_ref().err().and_then(McpError::url_elicitations);
+        let ids = required.iter().flatten().filter_map(|it| it.elicitation_id.as_ref());
+        upstream.calls.elicitations.note(&open, ids);
+        outcome
+    };
+    upstream.calls.run(cx, calling).await
 }
 
 /// Like [`forward`], for a request other than a tool call.
@@ -84,11 +87,14 @@ async fn forward_as(
     params: &impl Serialize,
 ) -> Result<ResultMembers, RequestError> {
     let call =
-        |connection: &Connection, meta| connection.client.forward(method, name, params, meta);
-    forward(upstream, cx, call).await.map_err(|error| {
-        let internal = || ErrorObject::new(Code::INTERNAL_ERROR.0, unreachable(upstream, &error));
-        RequestError(error.as_rpc().cloned().unwrap_or_else(internal))
-    })
+        |connection: &Connection, meta| connection.client.forward(method, Some(name), params, meta);
+    forward(upstream, cx, call).await.map_err(|error| failed(upstream, &error))
+}
+
+/// The error of the upstream, or the reason why there is none.
+fn failed(upstream: &ConnectedUpstream, error: &McpError) -> RequestError {
+    let internal = || ErrorObject::new(Code::INTERNAL_ERROR.0, unreachable(upstream, error));
+    RequestError(error.as_rpc().cloned().unwrap_or_else(internal))
 }
 
 /// The resource of an upstream.
@@ -115,16 +121,10 @@ pub(super) fn template(
     });
     let template =
         template.on_subscribe(move |uri, server| follow_resource(&subscribed, uri, server));
-    if upstream.capabilities().completions.is_none() {
-        return template;
+    match upstream.capabilities().completions {
+        Some(_) => template.completed_by(completer(upstream, reference)),
+        None => template,
     }
-    let variables = template.variables();
-    variables.into_iter().fold(template, |template, variable| {
-        let (upstream, reference, name) = (upstream.clone(), reference.clone(), variable.clone());
-        template.complete(&variable, move |typed, known| {
-            complete(upstream.clone(), reference.clone(), name.clone(), typed, known)
-        })
-    })
 }
 
 /// The prompt of an upstream, under its name at the bridge.
@@ -136,8 +136,6 @@ pub(super) fn prompt(
     let (getter, name) = (upstream.clone(), prompt.name.clone());
     let mut described = prompt;
     described.name = offered;
-    let arguments: Vec<_> =
-        described.arguments.iter().flatten().map(|argument| argument.name.clone()).collect();
     let reference = Reference::prompt(&name);
     let offered = ServerPrompt::forwarded(described, move |arguments, cx| {
         let upstream = getter.clone();
@@ -145,35 +143,34 @@ pub(super) fn prompt(
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         async move { forward_as(&upstream, &cx, methods::GET_PROMPT, &params.name, &params).await }
     });
-    if upstream.capabilities().completions.is_none() {
-        return offered;
+    match upstream.capabilities().completions {
+        Some(_) => offered.completed_by(completer(upstream, reference)),
+        None => offered,
     }
-    arguments.into_iter().fold(offered, |offered, argument| {
-        let (upstream, reference, name) = (upstream.clone(), reference.clone(), argument.clone());
-        offered.complete(&argument, move |typed, known| {
-            complete(upstream.clone(), reference.clone(), name.clone(), typed, known)
-        })
-    })
 }
 
-async fn complete(
-    upstream: Arc<ConnectedUpstream>,
+/// Completes arguments at an upstream, which knows the prompt or the template as `reference`.
+fn completer(
+    upstream: &Arc<ConnectedUpstream>,
     reference: Reference,
-    argument: String,
-    typed: String,
-    known: BTreeMap<String, String>,
-) -> Vec<String> {
-    let completing = upstream.run(async |connection| {
-        connection.client.complete(reference, &argument, &typed, known).await
-    });
-    match completing.await {
-        Ok(result) => result.completion.values,
-        Err(error) => {
-            tracing::debug!(%error, argument, "an upstream could not complete an argument");
-            Vec::new()
-        }
+) -> impl Fn(CompleteParams, RequestContext) -> Completing + Send + Sync + 'static {
+    let upstream = upstream.clone();
+    move |params, cx| {
+        let (upstream, reference) = (upstream.clone(), reference.clone());
+        Box::pin(async move {
+            let params = CompleteParams { reference, meta: Meta::new(), ..params };
+            let completing = upstream.run(async |connection| {
+                let meta = meta(&cx, &connection);
+                connection.client.forward(methods::COMPLETE, None, &params, meta).await
+            });
+            // Nobody can be asked for an argument.
+            let completed = open_calls::without_call(completing).await;
+            completed.map_err(|error| failed(&upstream, &error))
+        })
     }
 }
+
+type Completing = BoxFuture<'static, Result<ResultMembers, RequestError>>;
 
 /// Reads a resource that no upstream lists: the first upstream that knows it answers.
 pub(super) async fn read_other(
@@ -225,13 +222,17 @@ fn unreachable(upstream: &ConnectedUpstream, error: &McpError) -> String {
     format!("the upstream {} failed: {}", upstream.endpoint(), ErrorChain(error))
 }
 
-/// The metadata of a request that goes on to the upstream: all members that the protocol does not define, and the level
-/// of the log messages.
+/// The metadata of a request that goes on to the upstream: all members that the protocol does not define. A modern
+/// upstream also learns what the client can do, and which log messages it wants.
 fn meta(cx: &RequestContext, connection: &Connection) -> Meta {
     let mut meta = cx.meta();
     meta.0
         .retain(|name, _| name != "progressToken" && !name.starts_with("io.modelcontextprotocol/"));
-    if let Some(level) = cx.log_level().filter(|_| connection.client.revision().is_modern()) {
+    if !connection.client.revision().is_modern() {
+        return meta;
+    }
+    meta.set_client_capabilities(&without_tasks(cx.client_capabilities()));
+    if let Some(level) = cx.log_level() {
         meta.set_log_level(level);
     }
     meta

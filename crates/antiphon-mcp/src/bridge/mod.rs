@@ -2,8 +2,10 @@
 //!
 //! A bridge is a client of each upstream, and a server whose tools, resources and prompts are theirs. So each side speaks
 //! its own revision: a legacy process on stdio serves modern clients over HTTP, and the other way round. Progress, logs,
-//! cancellations and questions cross it. The content of results is not changed.
+//! cancellations, questions and completions cross it. Results keep their bytes, except for their type and the name of the
+//! server, which are those of the bridge.
 
+mod elicitations;
 mod forward;
 mod names;
 mod open_calls;
@@ -131,9 +133,10 @@ impl Bridge {
     }
 
     async fn for_session(self, session: NewSession) -> Result<McpServer, RequestError> {
-        let info = session.initialize.client_info;
+        let client = Arc::new(session.initialize);
+        let upstreams = self.upstreams.into_iter();
         let bridge = Self {
-            upstreams: self.upstreams.into_iter().map(|it| it.on_behalf_of(&info)).collect(),
+            upstreams: upstreams.map(|it| it.on_behalf_of(client.clone())).collect(),
             ..self
         };
         let builder = bridge.builder();

@@ -5,14 +5,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use antiphon::RawJson;
 use tokio::sync::mpsc;
 
-use crate::server::RequestContext;
-use crate::types::{LoggingMessageParams, ProgressParams};
+use super::elicitations::Elicitations;
+use crate::server::{RequestContext, Session};
+use crate::types::{ElicitationCompleteParams, LoggingMessageParams, ProgressParams, methods};
 
 tokio::task_local! {
-    /// The call that the current task serves.
-    static CURRENT: OpenCall;
+    /// The call that the current task serves; `None` for a request of the bridge itself.
+    static CURRENT: Option<OpenCall>;
 }
 
 /// How many signals of one call may wait for its client. Further ones are dropped: they are only hints.
@@ -21,7 +23,7 @@ const WAITING_SIGNALS: usize = 64;
 /// A call that an upstream is serving.
 #[derive(Clone)]
 pub(super) struct OpenCall {
-    number: u64,
+    pub(super) number: u64,
     pub(super) cx: RequestContext,
     signals: mpsc::Sender<Signal>,
 }
@@ -30,11 +32,15 @@ pub(super) struct OpenCall {
 pub(super) enum Signal {
     Progress(ProgressParams),
     Log(LoggingMessageParams),
+    ElicitationComplete(String),
 }
 
 /// The calls that an upstream is serving.
 #[derive(Default)]
-pub(super) struct OpenCalls(Mutex<CallTable>);
+pub(super) struct OpenCalls {
+    table: Mutex<CallTable>,
+    pub(super) elicitations: Elicitations,
+}
 
 #[derive(Default)]
 struct CallTable {
@@ -47,12 +53,12 @@ impl OpenCalls {
     pub(super) async fn run<T>(
         self: &Arc<Self>,
         cx: &RequestContext,
-        call: impl AsyncFnOnce(SignalSender) -> T,
+        call: impl AsyncFnOnce(OpenCall) -> T,
     ) -> T {
         let (signals, mut waiting) = mpsc::channel(WAITING_SIGNALS);
-        let open = self.open(cx.clone(), signals.clone());
+        let open = self.open(cx.clone(), signals);
         let _guard = CallGuard { calls: self.clone(), number: open.number };
-        let mut calling = std::pin::pin!(CURRENT.scope(open, call(SignalSender(signals))));
+        let mut calling = std::pin::pin!(CURRENT.scope(Some(open.clone()), call(open)));
         loop {
             tokio::select! {
                 // The call first, so that an upstream that sends signals without end cannot hold its result back.
@@ -71,8 +77,18 @@ impl OpenCalls {
 
     /// The call that a question or a log message belongs to.
     pub(super) fn current(&self) -> Option<OpenCall> {
-        let current = CURRENT.try_with(OpenCall::clone).ok();
-        current.or_else(|| self.table().calls.last().cloned())
+        CURRENT.try_with(Option::clone).unwrap_or_else(|_| self.table().calls.last().cloned())
+    }
+
+    /// Tells the client of an elicitation that it is complete, before or after the result of its call.
+    pub(super) fn complete_elicitation(&self, id: String) {
+        let Some(elicitation) = self.elicitations.take(&id) else { return };
+        let open = self.table().calls.iter().find(|it| it.number == elicitation.call).cloned();
+        match (open, elicitation.session()) {
+            (Some(call), _) => call.signal(Signal::ElicitationComplete(id)),
+            (None, Some(session)) => drop(tokio::spawn(tell_session(session, id))),
+            (None, None) => {}
+        }
     }
 
     fn open(&self, cx: RequestContext, signals: mpsc::Sender<Signal>) -> OpenCall {
@@ -84,7 +100,7 @@ impl OpenCalls {
     }
 
     fn table(&self) -> MutexGuard<'_, CallTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,19 +110,23 @@ impl OpenCall {
     }
 }
 
-/// Passes the progress of a call on.
-pub(super) struct SignalSender(mpsc::Sender<Signal>);
-
-impl SignalSender {
-    pub(super) fn progress(&self, progress: ProgressParams) {
-        let _ = self.0.try_send(Signal::Progress(progress));
-    }
+/// Runs a request of the bridge itself. A question that arrives in it has no client.
+pub(super) async fn without_call<T>(request: impl Future<Output = T>) -> T {
+    CURRENT.scope(None, request).await
 }
 
 async fn tell(cx: &RequestContext, signal: Signal) {
     match signal {
         Signal::Progress(it) => cx.progress(it.progress, it.total, it.message.as_deref()).await,
         Signal::Log(it) => cx.log_of(it.logger.as_deref(), it.level, &it.data).await,
+        Signal::ElicitationComplete(id) => cx.elicitation_completed(&id).await,
+    }
+}
+
+async fn tell_session(session: Arc<Session>, elicitation: String) {
+    let params = RawJson::encode(&ElicitationCompleteParams::new(elicitation));
+    if let Ok(params) = params {
+        let _ = session.link().notify(methods::ELICITATION_COMPLETE, params).await;
     }
 }
 

@@ -4,48 +4,98 @@ use std::sync::Arc;
 
 use antiphon::{Code, ErrorObject};
 
-use super::open_calls::{OpenCalls, Signal};
-use crate::client::McpClientBuilder;
-use crate::server::{AskError, RequestContext};
-use crate::types::{ElicitParams, LoggingMessageParams};
+use super::open_calls::{OpenCall, OpenCalls, Signal};
+use crate::client::{McpClientBuilder, ServerNotification};
+use crate::server::AskError;
+use crate::types::tasks::EXTENSION;
+use crate::types::{ClientCapabilities, ElicitParams, LoggingMessageParams, RootsCapability};
 
-/// Lets an upstream ask the clients of the bridge.
-pub(super) fn ask_clients(builder: McpClientBuilder, calls: &Arc<OpenCalls>) -> McpClientBuilder {
-    let (elicits, samples, roots, logs) =
-        (calls.clone(), calls.clone(), calls.clone(), calls.clone());
+/// Lets an upstream ask the clients of the bridge. A connection that belongs to one client declares the capabilities of
+/// this client, and a connection that clients share declares all.
+pub(super) fn ask_clients(
+    builder: McpClientBuilder,
+    calls: &Arc<OpenCalls>,
+    client: Option<&ClientCapabilities>,
+) -> McpClientBuilder {
+    let mut declared = without_tasks(client.cloned().unwrap_or_default());
+    let mut builder = tell_clients(builder, calls);
+    if client.is_none_or(|client| client.elicitation.is_some()) {
+        builder = elicit(builder, calls.clone());
+    }
+    if client.is_none_or(|client| client.sampling.is_some()) {
+        builder = sample(builder, calls.clone());
+    }
+    if client.is_none_or(|client| client.roots.is_some()) {
+        // Changes of the roots are not passed on.
+        declared.roots = Some(RootsCapability::default());
+        builder = list_roots(builder, calls.clone());
+    }
+    builder.capabilities(declared)
+}
+
+/// The capabilities of a client that the bridge can have for it: it runs calls itself, not as tasks.
+pub(super) fn without_tasks(mut client: ClientCapabilities) -> ClientCapabilities {
+    client.tasks = None;
+    if let Some(extensions) = &mut client.extensions {
+        extensions.remove(EXTENSION);
+    }
+    client
+}
+
+fn elicit(builder: McpClientBuilder, calls: Arc<OpenCalls>) -> McpClientBuilder {
+    builder.on_elicit(move |params| {
+        let call = current(&calls);
+        let calls = calls.clone();
+        async move {
+            let call = call?;
+            let answer = match params {
+                ElicitParams::Form(form) => call.cx.elicit(form).await,
+                ElicitParams::Url(url) => {
+                    calls.elicitations.note(&call, url.elicitation_id.iter());
+                    call.cx.elicit_url(url).await
+                }
+            };
+            answer.map_err(refused)
+        }
+    })
+}
+
+fn sample(builder: McpClientBuilder, calls: Arc<OpenCalls>) -> McpClientBuilder {
+    builder.on_sample_with_tools(move |params| {
+        let call = current(&calls);
+        async move { call?.cx.sample(params).await.map_err(refused) }
+    })
+}
+
+fn list_roots(builder: McpClientBuilder, calls: Arc<OpenCalls>) -> McpClientBuilder {
+    builder.on_roots(move || {
+        let call = current(&calls);
+        async move { call?.cx.roots().await.map_err(refused) }
+    })
+}
+
+/// Passes on what an upstream tells about a call.
+fn tell_clients(builder: McpClientBuilder, calls: &Arc<OpenCalls>) -> McpClientBuilder {
+    let (logs, completed) = (calls.clone(), calls.clone());
     builder
-        .on_elicit(move |params| {
-            let cx = client_of(&elicits);
-            async move {
-                let cx = cx?;
-                let answer = match params {
-                    ElicitParams::Form(form) => cx.elicit(form).await,
-                    ElicitParams::Url(url) => cx.elicit_url(url).await,
-                };
-                answer.map_err(refused)
-            }
-        })
-        .on_sample_with_tools(move |params| {
-            let cx = client_of(&samples);
-            async move { cx?.sample(params).await.map_err(refused) }
-        })
-        .on_roots(move || {
-            let cx = client_of(&roots);
-            async move { cx?.roots().await.map_err(refused) }
-        })
         .on_log(move |message: LoggingMessageParams| {
             if let Some(call) = logs.current() {
                 call.signal(Signal::Log(message));
             }
         })
+        .on_notification(move |notification| {
+            if let ServerNotification::ElicitationComplete { elicitation_id } = notification {
+                completed.complete_elicitation(elicitation_id);
+            }
+        })
 }
 
-fn client_of(calls: &OpenCalls) -> Result<RequestContext, ErrorObject> {
-    let call = calls.current().ok_or_else(|| {
+/// The call that a question belongs to.
+fn current(calls: &OpenCalls) -> Result<OpenCall, ErrorObject> {
+    calls.current().ok_or_else(|| {
         let message = "no request of a client is running, so nobody can be asked";
         ErrorObject::new(Code::INVALID_REQUEST.0, message)
-    })?;
-    Ok(call.cx)
+    })
 }
 
 /// The error that the upstream gets.

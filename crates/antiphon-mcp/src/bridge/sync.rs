@@ -184,7 +184,10 @@ impl Offer {
         Connection { number, client }: Connection,
     ) -> Result<(), McpError> {
         if number != self.connection {
-            self.refresh(server, &client).await?;
+            if !self.refresh(server, &client).await {
+                // It may succeed later.
+                return Ok(());
+            }
             self.connection = number;
         }
         let filter = SubscriptionFilter::list_changes();
@@ -194,21 +197,24 @@ impl Offer {
                 continue;
             }
             skip_waiting(&mut changes);
-            if let Err(error) = self.refresh(server, &client).await {
-                let upstream = self.upstream.endpoint();
-                tracing::warn!(%error, upstream, "the changed lists of an upstream cannot be read");
-            }
+            self.refresh(server, &client).await;
         }
         Ok(())
     }
 
-    /// Reads the lists of the upstream again.
-    async fn refresh(&mut self, server: &WeakServer, client: &McpClient) -> Result<(), McpError> {
-        let entries = read(&self.upstream, client).await?;
-        if let Some(server) = server.upgrade() {
-            self.update(&server, entries);
+    /// Reads the lists of the upstream again. Returns false if they cannot be read: then the old ones stay.
+    async fn refresh(&mut self, server: &WeakServer, client: &McpClient) -> bool {
+        match read(&self.upstream, client).await {
+            Ok(entries) => {
+                server.upgrade().inspect(|server| drop(self.update(server, entries)));
+                true
+            }
+            Err(error) => {
+                let upstream = self.upstream.endpoint();
+                tracing::warn!(%error, upstream, "the lists of an upstream cannot be read");
+                false
+            }
         }
-        Ok(())
     }
 }
 
@@ -295,8 +301,10 @@ async fn tell_updates(
         let update = tokio::time::timeout(INTEREST_CHECK, updates.next()).await;
         let Some(server) = server.upgrade() else { return Ok(()) };
         match update {
-            Ok(Some(Ok(ServerNotification::ResourceUpdated { uri }))) => {
-                server.resource_updated(&uri);
+            Ok(Some(Ok(ServerNotification::ResourceUpdated { uri: updated }))) => {
+                if is_within(&updated, uri) {
+                    server.resource_updated(uri);
+                }
             }
             // Updates may be lost.
             Ok(Some(Ok(ServerNotification::Lagged(_) | ServerNotification::Resumed))) => {
@@ -310,4 +318,11 @@ async fn tell_updates(
             return Ok(());
         }
     }
+}
+
+/// Whether a resource is another one or a part of it. An upstream may name a part of what was subscribed to; the clients
+/// of the bridge get the URI that they know.
+fn is_within(uri: &str, whole: &str) -> bool {
+    let Some(rest) = uri.strip_prefix(whole) else { return false };
+    rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '?', '#'])
 }

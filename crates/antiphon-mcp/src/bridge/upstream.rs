@@ -2,21 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon::BoxFuture;
+use antiphon::{BoxFuture, CallError, CloseReason};
 use tokio::sync::{Mutex, watch};
 
 use super::BridgeError;
 use super::names::NameRules;
-use super::open_calls::OpenCalls;
+use super::open_calls::{OpenCalls, without_call};
 use super::questions::ask_clients;
 use crate::client::{McpClient, McpClientBuilder, McpError};
-use crate::types::{Implementation, LoggingLevel, ServerCapabilities};
+use crate::types::{Implementation, InitializeParams, LoggingLevel, ServerCapabilities};
 
 /// How long an upstream may take to start, and to list what it offers. `npx` may have to install it first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a legacy upstream may take to change its log level before a call is sent without that.
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many resources of one upstream are followed at once: each one is a request at the upstream.
+const MAX_FOLLOWED: usize = 1_000;
 
 /// Connects to an upstream with a builder that has the handlers of the bridge.
 #[derive(Clone)]
@@ -56,8 +63,8 @@ pub struct Upstream {
     names: NameRules,
     connect: Connect,
     timeout: Duration,
-    /// The name that the upstream sees; that of the bridge by default.
-    client_info: Option<Implementation>,
+    /// The client that the connection belongs to. Without one, the upstream sees the name of the bridge.
+    client: Option<Arc<InitializeParams>>,
 }
 
 impl Upstream {
@@ -70,7 +77,7 @@ impl Upstream {
             async move { builder.connect(target.as_str()).await }
         });
         let (names, timeout) = (NameRules::default(), DEFAULT_TIMEOUT);
-        Self { endpoint, names, connect, timeout, client_info: None }
+        Self { endpoint, names, connect, timeout, client: None }
     }
 
     /// Sets how the bridge connects, for example with credentials. The endpoint is then only a name for errors.
@@ -123,9 +130,9 @@ impl Upstream {
         self.names(names)
     }
 
-    /// Connects in the name of the client of a session.
-    pub(super) fn on_behalf_of(mut self, client: &Implementation) -> Self {
-        self.client_info = Some(client.clone());
+    /// Connects in the name and with the capabilities of the client of a session.
+    pub(super) fn on_behalf_of(mut self, client: Arc<InitializeParams>) -> Self {
+        self.client = Some(client);
         self
     }
 
@@ -133,11 +140,11 @@ impl Upstream {
         // The client of the bridge decides how long it waits, and validates what it wants.
         // A connection that is opened again is a new one for the bridge.
         let builder = McpClient::builder().without_timeout().validate(false).reconnect(false);
-        let builder = match &self.client_info {
-            Some(info) => builder.client_info(info.clone()),
+        let builder = match &self.client {
+            Some(client) => builder.client_info(client.client_info.clone()),
             None => builder,
         };
-        ask_clients(builder, calls)
+        ask_clients(builder, calls, self.client.as_ref().map(|client| &client.capabilities))
     }
 }
 
@@ -148,6 +155,10 @@ pub(super) struct ConnectedUpstream {
     upstream: Upstream,
     pub(super) calls: Arc<OpenCalls>,
     connection: Mutex<Option<Connection>>,
+    /// How many attempts to connect again have failed.
+    failures: AtomicU64,
+    /// The number of the newest connection that has broken.
+    broken: AtomicU64,
     /// The number of the newest connection.
     newest: watch::Sender<u64>,
     /// The least severe log messages that a legacy upstream sends on a connection.
@@ -182,6 +193,8 @@ impl ConnectedUpstream {
             info: client.server_info(),
             instructions: client.instructions(),
             connection: Mutex::new(Some(Connection { number: 1, client })),
+            failures: AtomicU64::new(0),
+            broken: AtomicU64::new(0),
             newest: watch::Sender::new(1),
             log_level: Mutex::default(),
             followed: StdMutex::default(),
@@ -189,15 +202,24 @@ impl ConnectedUpstream {
         }))
     }
 
-    /// The connection. A broken one is replaced.
+    /// The connection. A broken one is replaced. Calls that have waited for an attempt to connect fail with it: if each
+    /// of them tried on its own, the last one would wait for all.
     pub(super) async fn connection(&self) -> Result<Connection, McpError> {
+        let failures = self.failures.load(Ordering::Acquire);
         let mut connection = self.connection.lock().await;
-        if let Some(open) = connection.as_ref().filter(|it| !it.client.is_closed()) {
+        if let Some(open) = connection.as_ref().filter(|it| self.is_open(it)) {
             return Ok(open.clone());
         }
         *connection = None;
+        if self.failures.load(Ordering::Acquire) != failures {
+            let reason = CloseReason::from("the connection is lost, and connecting again failed");
+            return Err(McpError::Call(CallError::Closed(reason)));
+        }
         tracing::info!(upstream = self.endpoint(), "connecting again to an upstream");
-        let client = self.upstream.connect(&self.calls).await?;
+        let connected = self.upstream.connect(&self.calls).await;
+        let client = connected.inspect_err(|_| {
+            self.failures.fetch_add(1, Ordering::Release);
+        })?;
         let number = *self.newest.borrow() + 1;
         let opened = Connection { number, client };
         *connection = Some(opened.clone());
@@ -208,8 +230,12 @@ impl ConnectedUpstream {
     /// The connection, if it is open.
     pub(super) async fn open_connection(&self) -> Option<Connection> {
         let mut connection = self.connection.lock().await;
-        connection.take_if(|it| it.client.is_closed());
+        connection.take_if(|it| !self.is_open(it));
         connection.clone()
+    }
+
+    fn is_open(&self, connection: &Connection) -> bool {
+        connection.number > self.broken.load(Ordering::Acquire) && !connection.client.is_closed()
     }
 
     /// Waits until there is a newer connection.
@@ -231,7 +257,7 @@ impl ConnectedUpstream {
             && error.is_disconnect()
         {
             tracing::warn!(upstream = self.endpoint(), %error, "the connection to an upstream broke");
-            self.connection.lock().await.take_if(|it| it.number == number);
+            self.broken.fetch_max(number, Ordering::AcqRel);
         }
         outcome
     }
@@ -247,15 +273,25 @@ impl ConnectedUpstream {
         if is_set {
             return;
         }
-        match self.within(client.set_level(level)).await {
-            Ok(()) => *known = Some((*number, level)),
-            Err(error) => tracing::debug!(%error, "an upstream has not changed its log level"),
+        // An upstream that refuses it, or does not answer, is not asked again on this connection.
+        *known = Some((*number, level));
+        let timeout = self.upstream.timeout.min(LOG_LEVEL_TIMEOUT);
+        let set = tokio::time::timeout(timeout, without_call(client.set_level(level))).await;
+        if !matches!(set, Ok(Ok(()))) {
+            tracing::debug!(?set, "an upstream has not changed its log level");
         }
     }
 
-    /// Takes note that the updates of a resource are told. Returns false if they are told already.
+    /// Takes note that the updates of a resource are told. Returns false if they are told already, or if there are too
+    /// many.
     pub(super) fn begin_following(&self, uri: &str) -> bool {
-        self.followed().insert(uri.to_owned())
+        let mut followed = self.followed();
+        if followed.len() >= MAX_FOLLOWED {
+            let upstream = self.endpoint();
+            tracing::warn!(upstream, "the updates of too many resources are told already");
+            return false;
+        }
+        followed.insert(uri.to_owned())
     }
 
     /// Takes note that the updates of a resource are not told any more, unless they are still wanted.
@@ -322,7 +358,7 @@ impl Upstream {
         &self,
         response: impl Future<Output = Result<T, McpError>>,
     ) -> Result<T, McpError> {
-        match tokio::time::timeout(self.timeout, response).await {
+        match tokio::time::timeout(self.timeout, without_call(response)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => Err(McpError::TimedOut(self.timeout)),
         }

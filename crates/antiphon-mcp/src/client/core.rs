@@ -19,6 +19,7 @@ use super::renewal::Sessions;
 use super::settings::Settings;
 use super::tools::KnownTools;
 use super::wire::{Wire, WireCall};
+use crate::types::meta::CLIENT_CAPABILITIES;
 use crate::types::{
     ClientCapabilities, InputRequests, InputResponse, InputResponses, LoggingLevel, Meta,
     ResultType, from_object, methods,
@@ -176,7 +177,10 @@ impl Core {
         if state.revision.is_modern() {
             meta.set_protocol_version(state.revision.as_str());
             meta.set_client_info(&self.settings.info);
-            meta.set_client_capabilities(&self.capabilities());
+            // A bridge names those of the client that it calls for.
+            if !meta.0.contains_key(CLIENT_CAPABILITIES) {
+                meta.set_client_capabilities(&self.capabilities());
+            }
             if let Some(level) = *locked(&self.log_level) {
                 meta.set_log_level(level);
             }

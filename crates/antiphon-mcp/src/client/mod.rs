@@ -296,15 +296,19 @@ impl McpClient {
         self.request::<EmptyResult>(methods::UNSUBSCRIBE, params).await.map(drop)
     }
 
-    /// Passes a request on. Its result keeps its members as they are.
+    /// Passes a request on. Its result keeps its members as they are. `name` is what HTTP repeats in a header.
     pub(crate) fn forward(
         &self,
         method: &'static str,
-        name: &str,
+        name: Option<&str>,
         params: &impl Serialize,
         meta: Meta,
     ) -> McpCall<BTreeMap<String, RawJson>> {
-        McpCall::new(self.core.clone(), method, params).named(name).meta(meta)
+        let call = McpCall::new(self.core.clone(), method, params).meta(meta);
+        match name {
+            Some(name) => call.named(name),
+            None => call,
+        }
     }
 
     /// Whether the connection has ended, so that no call can succeed.

@@ -367,7 +367,7 @@ impl McpClient {
         params: &CallToolParams,
         meta: Meta,
     ) -> McpCall<BTreeMap<String, RawJson>> {
-        let mut call = self.forward(methods::CALL_TOOL, &params.name, params, meta);
+        let mut call = self.forward(methods::CALL_TOOL, Some(&params.name), params, meta);
         let known = self.core.tools.get(&params.name).filter(|known| !known.headers.is_empty());
         let arguments = params.arguments.as_ref().and_then(|it| it.decode::<Value>().ok());
         if let (Some(known), Some(arguments)) = (known, arguments) {

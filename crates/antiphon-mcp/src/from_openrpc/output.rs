@@ -35,9 +35,9 @@ impl Output {
     /// Checks a result: clients refuse one that does not match the schema.
     fn check(&self, result: &RawJson) -> Result<(), ToolError> {
         let value = result.decode()?;
-        self.validator.check(&value).map_err(|reason| {
+        self.validator.check(&value).map_err(|fault| {
             ToolError::new(format!(
-                "the call has succeeded, but its result does not match the description of the service: {reason}\n\
+                "the call has succeeded, but its result does not match the description of the service: {fault}\n\
                  result: {result}"
             ))
         })

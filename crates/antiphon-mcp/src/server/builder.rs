@@ -304,8 +304,12 @@ impl Settings {
             let all = ResourcesCapability::default().with_list_changed(true).with_subscribe(true);
             capabilities.resources = Some(all);
         }
-        let completes = server.0.prompts.find(|it| it.has_completers().then_some(())).is_some()
-            || server.0.templates.find(|it| it.has_completers().then_some(())).is_some();
+        let completes = server
+            .0
+            .prompts
+            .find(|it| (!it.completers().is_empty()).then_some(()))
+            .is_some()
+            || server.0.templates.find(|it| (!it.completers().is_empty()).then_some(())).is_some();
         if completes {
             capabilities.completions.get_or_insert_default();
         }

@@ -378,31 +378,26 @@ fn unsubscribe_from(cx: &RequestContext, uri: &str) -> Outcome {
 }
 
 async fn complete_argument(cx: RequestContext, params: CompleteParams) -> Outcome {
-    let CompleteParams { reference, argument, context, .. } = params;
     let server = &cx.server().0;
-    let completer = match &reference {
+    match &params.reference {
         Reference::Prompt { name, .. } => {
             let prompt = server.prompts.get(name);
             let prompt = prompt.ok_or_else(|| {
                 invalid_params("ref.name", &format!("unknown prompt `{}`", short(name)))
             })?;
-            prompt.completer(&argument.name).cloned()
+            prompt.completers().complete(&cx, params).await
         }
-        Reference::Resource { uri } => {
-            let template = server.templates.get(uri);
-            if template.is_none() && server.resources.get(uri).is_none() {
-                let reason = format!("unknown resource template `{}`", short(uri));
-                return Err(invalid_params("ref.uri", &reason));
+        Reference::Resource { uri } => match server.templates.get(uri) {
+            Some(template) => template.completers().complete(&cx, params).await,
+            None if server.resources.get(uri).is_some() => {
+                complete(&cx, CompleteResult::new(Completion::default()))
             }
-            template.and_then(|template| template.completer(&argument.name).cloned())
-        }
-    };
-    let known = context.and_then(|context| context.arguments).unwrap_or_default();
-    let completion = match completer {
-        Some(completer) => completer.complete(argument.value, known).await,
-        None => Completion::default(),
-    };
-    complete(&cx, CompleteResult::new(completion))
+            None => {
+                let reason = format!("unknown resource template `{}`", short(uri));
+                Err(invalid_params("ref.uri", &reason))
+            }
+        },
+    }
 }
 
 fn empty(cx: &RequestContext) -> Outcome {

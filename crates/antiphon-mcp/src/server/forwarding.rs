@@ -9,13 +9,15 @@ use std::sync::{Arc, Weak};
 use antiphon::RawJson;
 use tokio_util::sync::CancellationToken;
 
+use super::completion::Completers;
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::interest::OnSubscribe;
+use super::prompt::ServerPrompt;
 use super::resource::{self, ServerResource, ServerTemplate};
 use super::tool::{IntoToolResult, ServerTool, dynamic_handler};
 use super::{McpServer, ServerBuilder, ServerState};
-use crate::types::{Implementation, Resource, ResourceTemplate, Tool};
+use crate::types::{CompleteParams, Implementation, Resource, ResourceTemplate, Tool};
 
 /// A server, without keeping it alive.
 pub(crate) struct WeakServer {
@@ -98,9 +100,30 @@ impl ServerTemplate {
         resource::forwarded_template(template, reader)
     }
 
-    /// The names of its variables.
-    pub(crate) fn variables(&self) -> Vec<String> {
-        self.uris.variables().map(str::to_owned).collect()
+    /// Completes its variables at another server.
+    pub(crate) fn completed_by<F>(
+        mut self,
+        forward: impl Fn(CompleteParams, RequestContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResultMembers, RequestError>> + Send + 'static,
+    {
+        self.completers = Completers::forwarded(forward);
+        self
+    }
+}
+
+impl ServerPrompt {
+    /// Completes its arguments at another server.
+    pub(crate) fn completed_by<F>(
+        mut self,
+        forward: impl Fn(CompleteParams, RequestContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ResultMembers, RequestError>> + Send + 'static,
+    {
+        self.completers = Completers::forwarded(forward);
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::completion::Completer;
+use super::completion::{Completer, Completers};
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::forwarding::{Reply, ResultMembers};
@@ -44,7 +44,7 @@ use crate::types::{GetPromptResult, Icon, Prompt, PromptArgument, PromptMessage}
 pub struct ServerPrompt {
     prompt: Prompt,
     handler: Arc<PromptHandler>,
-    completers: BTreeMap<String, Completer>,
+    pub(super) completers: Completers,
 }
 
 type PromptHandler = dyn Fn(BTreeMap<String, String>, RequestContext) -> Prompting + Send + Sync;
@@ -129,7 +129,7 @@ impl ServerPrompt {
                 running.await.map(Reply::Result).map_err(|RequestError(error)| error)
             })
         });
-        Self { prompt, handler, completers: BTreeMap::new() }
+        Self { prompt, handler, completers: Completers::default() }
     }
 
     /// Creates a prompt whose arguments are checked, and whose messages are made, by another server.
@@ -146,7 +146,7 @@ impl ServerPrompt {
                 running.await.map(Reply::Members).map_err(|RequestError(error)| error)
             })
         });
-        Self { prompt, handler, completers: BTreeMap::new() }
+        Self { prompt, handler, completers: Completers::default() }
     }
 
     /// The description, as clients get it.
@@ -191,16 +191,12 @@ impl ServerPrompt {
     where
         F: Future<Output = Vec<String>> + Send + 'static,
     {
-        self.completers.insert(argument.to_owned(), Completer::new(complete));
+        self.completers.insert(argument, Completer::new(complete));
         self
     }
 
-    pub(crate) fn completer(&self, argument: &str) -> Option<&Completer> {
-        self.completers.get(argument)
-    }
-
-    pub(crate) fn has_completers(&self) -> bool {
-        !self.completers.is_empty()
+    pub(crate) fn completers(&self) -> &Completers {
+        &self.completers
     }
 
     /// Checks the arguments and calls the handler.

@@ -109,7 +109,8 @@ pub(crate) fn fault<'a, T: Deserialize<'a>>(
         Ok(_) => (String::new(), error.to_string()),
         Err(error) => (error.path().to_string(), error.inner().to_string()),
     };
-    let path = if path == "." { String::new() } else { path };
+    // The whole, or a place that is not known.
+    let path = if [".", "?"].contains(&&*path) { String::new() } else { path };
     // The position in the text would mislead: the text is only a part of the message.
     let reason = reason.split(" at line ").next().unwrap_or_default();
     // Both may repeat what the peer has sent.

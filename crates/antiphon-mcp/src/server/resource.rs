@@ -8,7 +8,7 @@ use antiphon::{BoxFuture, Code, ErrorObject};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::completion::Completer;
+use super::completion::{Completer, Completers};
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::forwarding::{Reply, ResultMembers};
@@ -57,7 +57,7 @@ pub struct ServerTemplate {
     template: ResourceTemplate,
     pub(super) uris: UriTemplate,
     reader: Reader<BTreeMap<String, String>>,
-    completers: BTreeMap<String, Completer>,
+    pub(super) completers: Completers,
     pub(super) on_subscribe: Option<OnSubscribe>,
 }
 
@@ -219,7 +219,7 @@ impl ServerTemplate {
             let reading = reader(values, cx);
             Box::pin(async move { read(reading.await, &uri) })
         });
-        Ok(Self { template, uris, reader, completers: BTreeMap::new(), on_subscribe: None })
+        Ok(Self { template, uris, reader, completers: Completers::default(), on_subscribe: None })
     }
 
     /// The description, as clients get it.
@@ -273,16 +273,12 @@ impl ServerTemplate {
         F: Future<Output = Vec<String>> + Send + 'static,
     {
         debug_assert!(self.uris.variables().any(|known| known == variable), "{variable}");
-        self.completers.insert(variable.to_owned(), Completer::new(complete));
+        self.completers.insert(variable, Completer::new(complete));
         self
     }
 
-    pub(crate) fn completer(&self, variable: &str) -> Option<&Completer> {
-        self.completers.get(variable)
-    }
-
-    pub(crate) fn has_completers(&self) -> bool {
-        !self.completers.is_empty()
+    pub(crate) fn completers(&self) -> &Completers {
+        &self.completers
     }
 
     pub(crate) fn matches(&self, uri: &str) -> Option<BTreeMap<String, String>> {
@@ -325,7 +321,7 @@ where
     let uris = uris.unwrap_or_else(|_| UriTemplate::unmatched());
     let reader: Reader<BTreeMap<String, String>> =
         Arc::new(move |uri, _, cx| passed_on(reader(uri, cx)));
-    let completers = BTreeMap::new();
+    let completers = Completers::default();
     ServerTemplate { template, uris, reader, completers, on_subscribe: None }
 }
 

@@ -63,6 +63,11 @@ pub struct ServerTool {
 
 /// Serves the calls of a tool.
 pub(crate) trait ToolHandler: Send + Sync {
+    /// Checks that the arguments have the type of the handler, if it has one.
+    fn check(&self, _: Arguments<'_>) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome>;
 }
 
@@ -511,9 +516,12 @@ impl ServerTool {
         let Some(validator) = &self.validator else { return Ok(()) };
         let value: Value = arguments.decode()?;
         validator.check(&value).map_err(|fault| {
-            ToolError::new(match fault.path.trim_start_matches('/') {
-                "" => format!("invalid arguments: {}", fault.reason),
-                path => format!("invalid argument `{}`: {}", path.replace('/', "."), fault.reason),
+            // An error of the type says more than that of a schema with alternatives.
+            self.handler.check(arguments).err().unwrap_or_else(|| {
+                ToolError::new(match fault.path.as_str() {
+                    "" => format!("invalid arguments: {}", fault.reason),
+                    path => format!("invalid argument `{path}`: {}", fault.reason),
+                })
             })
         })
     }
@@ -555,6 +563,10 @@ where
     R: IntoToolResult + 'static,
     F: Future<Output = R> + Send + 'static,
 {
+    fn check(&self, arguments: Arguments<'_>) -> Result<(), ToolError> {
+        arguments.decode::<NoNull<A>>().map(drop)
+    }
+
     fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome> {
         let decoded = match arguments.decode::<NoNull<A>>() {
             Ok(NoNull(decoded)) => decoded,

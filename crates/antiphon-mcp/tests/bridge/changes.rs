@@ -237,3 +237,30 @@ async fn updates_of_resources_reach_their_subscribers() {
         .await;
     }
 }
+
+#[tokio::test]
+async fn an_update_of_a_part_reaches_the_subscribers_of_the_whole() {
+    let fake = Fake::new().await;
+    let upstream = async {
+        let mut wire = fake.accept().await;
+        hello(&mut wire, json!({ "resources": { "subscribe": true } })).await;
+        answer_list(&mut wire, "resources/list", json!({ "resources": [] })).await;
+        answer_list(&mut wire, "resources/templates/list", json!({ "resourceTemplates": [] }))
+            .await;
+        wire
+    };
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), upstream);
+    let mut client = Duplex::start(&bridge, "2025-11-25", json!({})).await;
+    client.call("resources/subscribe", json!({ "uri": "dir:/a" })).await;
+    let request = expect(&mut wire, "resources/subscribe").await;
+    assert_eq!(request["params"]["uri"], "dir:/a");
+    wire.answer(&request, json!({})).await;
+    for uri in ["dir:/ab", "dir:/a/b"] {
+        let params = json!({ "uri": uri });
+        let updated = "notifications/resources/updated";
+        wire.send(&json!({ "jsonrpc": "2.0", "method": updated, "params": params })).await;
+    }
+    let updated = client.next().await;
+    assert_eq!(updated["params"]["uri"], "dir:/a", "{updated}");
+    assert_eq!(client.call("ping", json!({})).await["result"], json!({}));
+}

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that unwraps nothing fails")]
 #![allow(clippy::needless_pass_by_value, reason = "`json!` makes the values where they are passed")]
 
+mod abuse;
 mod bytes;
 mod changes;
+mod completions;
 mod connections;
+mod elicitations;
 mod fake;
 mod names;
 mod questions;

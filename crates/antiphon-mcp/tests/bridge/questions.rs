@@ -1,6 +1,6 @@
 //! Questions of an upstream to the user, the model and the application, across the bridge.
 
-use antiphon_mcp::McpServer;
+use antiphon_mcp::{McpServer, RequestContext, ServerBuilder, ServerTool, ToolError};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, expect, tool as described};
@@ -8,7 +8,7 @@ use crate::support::duplex::Duplex;
 use crate::support::gate::Gate;
 use crate::support::http::Http;
 use crate::support::{modern_with, text, tool};
-use crate::upstreams::{Way, asker, bridge};
+use crate::upstreams::{Way, asker, bridge, builder};
 
 fn capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
@@ -162,4 +162,31 @@ async fn a_legacy_process_asks_the_client_of_the_newest_call() {
     // Now there is no call, and nobody who could be asked.
     wire.send(&json!({ "jsonrpc": "2.0", "id": "q3", "method": "roots/list" })).await;
     assert_eq!(wire.next().await["error"]["code"], -32600);
+}
+
+/// The capabilities of a client, as a tool of the upstream sees them.
+fn viewer() -> ServerBuilder {
+    builder().tool(ServerTool::new("view", |(): (), cx: RequestContext| async move {
+        Ok::<_, ToolError>(json!(cx.client_capabilities()).to_string())
+    }))
+}
+
+#[tokio::test]
+async fn a_modern_upstream_knows_what_the_client_of_each_call_can_do() {
+    for way in [Way::ModernTcp, Way::ModernHttp] {
+        let (_server, upstream) = way.serve(viewer()).await;
+        let bridge = bridge([upstream]).await;
+        let view = || tool("view", json!({}));
+        for offered in [json!({}), json!({ "elicitation": { "url": {} } })] {
+            let mut client = Duplex::start(&bridge, "2025-11-25", offered.clone()).await;
+            let seen = client.call("tools/call", view()).await;
+            assert_eq!(text(&seen), offered.to_string(), "{way:?}");
+        }
+        // Tasks are not passed on, other extensions are.
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {}, "a.example/ui": { "b": 1 } });
+        let mut client = Duplex::connect(&bridge).await;
+        let params = modern_with(view(), json!({ "extensions": extensions }));
+        let seen = client.call("tools/call", params).await;
+        assert_eq!(text(&seen), r#"{"extensions":{"a.example/ui":{"b":1}}}"#, "{way:?}");
+    }
 }

@@ -88,15 +88,17 @@ async fn each_session_has_a_process_until_it_ends() {
 }
 
 #[tokio::test]
-async fn an_upstream_of_a_session_sees_the_name_of_its_client() {
+async fn an_upstream_of_a_session_sees_the_name_and_the_capabilities_of_its_client() {
     let fake = Fake::new().await;
     let (bridge, _shared) =
         tokio::join!(build(fake.upstream()), fake.offer(json!([described("a")])));
     let mut client = Duplex::connect(&bridge).await;
-    client.begin("initialize", crate::support::initialize("2025-11-25", json!({}))).await;
+    let offered = json!({ "elicitation": { "url": {} }, "experimental": { "x": {} } });
+    client.begin("initialize", crate::support::initialize("2025-11-25", offered.clone())).await;
     let mut wire = fake.accept().await;
     let request = crate::fake::expect(&mut wire, "initialize").await;
     assert_eq!(request["params"]["clientInfo"]["name"], "test");
+    assert_eq!(request["params"]["capabilities"], offered);
 }
 
 #[tokio::test]

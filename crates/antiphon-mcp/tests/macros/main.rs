@@ -10,3 +10,4 @@ mod resources;
 mod services;
 mod tools;
 mod ui;
+mod unusual;

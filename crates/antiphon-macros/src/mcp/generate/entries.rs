@@ -108,28 +108,29 @@ fn complete(method: &McpMethod, completion: &CompletionMethod, service: &Service
 fn settings(method: &McpMethod, krate: &TokenStream) -> TokenStream {
     match &method.kind {
         MethodKind::Tool(options, _) => {
-            let described = described(&options.described, &method.docs, krate);
+            let described = described(&options.described, method.docs.as_ref(), krate);
             let hints = hints(options);
             quote!(#described #hints)
         }
         MethodKind::Resource(options, _) => {
-            let described = described(&options.described, &method.docs, krate);
+            let described = described(&options.described, method.docs.as_ref(), krate);
             let ResourceOptions { mime_type, size, .. } = &**options;
             let (mime_type, size) = (mime_type.iter(), size.iter());
             quote!(#described #(.mime_type(#mime_type))* #(.size(#size))*)
         }
-        MethodKind::Prompt(options, _) => described(options, &method.docs, krate),
+        MethodKind::Prompt(options, _) => described(options, method.docs.as_ref(), krate),
         MethodKind::Completion(_) => TokenStream::new(),
     }
 }
 
-fn described(described: &Described, docs: &str, krate: &TokenStream) -> TokenStream {
+fn described(
+    described: &Described,
+    docs: Option<&TokenStream>,
+    krate: &TokenStream,
+) -> TokenStream {
     let title = described.title.iter();
-    let description = match &described.description {
-        Some(description) => Some(quote!(#description)),
-        None if docs.is_empty() => None,
-        None => Some(quote!(#docs)),
-    };
+    let given = described.description.as_ref().map(|description| quote!(#description));
+    let description = given.or_else(|| docs.cloned());
     let description = description.map(|text| quote!(.description(#text)));
     let icons = described.icons.iter().map(|it| icon(it, krate));
     quote!(#(.title(#title))* #description #(.icon(#icons))*)

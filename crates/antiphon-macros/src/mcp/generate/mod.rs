@@ -72,12 +72,8 @@ fn begin(item: &ItemImpl, options: &ServerOptions) -> TokenStream {
     };
     let name = or_package(&options.name, "CARGO_PKG_NAME");
     let version = or_package(&options.version, "CARGO_PKG_VERSION");
-    let docs = attribute::docs(&item.attrs);
-    let description = match &options.description {
-        None if docs.is_empty() => None,
-        None => Some(quote!(#docs)),
-        Some(description) => Some(quote!(#description)),
-    };
+    let given = options.description.as_ref().map(|description| quote!(#description));
+    let description = given.or_else(|| attribute::docs_expression(&item.attrs));
     let description = description.map(|text| quote!(.description(#text)));
     let title = options.title.iter();
     let instructions = options.instructions.iter();

@@ -8,6 +8,7 @@ mod described;
 mod options;
 mod signature;
 
+use proc_macro2::TokenStream;
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, FnArg, Ident, LitStr, Result, ReturnType, Signature};
 
@@ -29,7 +30,7 @@ pub(crate) struct McpMethod {
     pub(crate) ident: Ident,
     /// The attributes of the user: documentation, `cfg` and so on.
     pub(crate) attributes: Vec<Attribute>,
-    pub(crate) docs: String,
+    pub(crate) docs: Option<TokenStream>,
     pub(crate) passed_self: PassedSelf,
     pub(crate) is_async: bool,
     pub(crate) output: ReturnType,
@@ -62,7 +63,7 @@ impl McpMethod {
         let (kind, passed_self) = (errors.check(kind), errors.check(passed_self));
         let method = kind.zip(passed_self).map(|(kind, passed_self)| Self {
             ident: signature.ident.clone(),
-            docs: attribute::docs(&attributes),
+            docs: attribute::docs_expression(&attributes),
             attributes,
             passed_self,
             is_async: signature.asyncness.is_some(),

@@ -2,7 +2,10 @@
 
 mod examples;
 mod legacy;
+mod samples;
+mod schema;
 mod traps;
+mod wire;
 
 use antiphon_mcp::types::from_object;
 use serde::Serialize;
@@ -25,4 +28,11 @@ fn round_trips<T: DeserializeOwned + Serialize>(json: &str) {
     let tree: T = serde_json::from_value(expected.clone()).unwrap();
     assert_eq!(serde_json::to_value(&tree).unwrap(), expected);
     drop(value);
+}
+
+/// Reads the text as a type that is not an Object, and returns what the type writes.
+#[track_caller]
+fn reread<T: DeserializeOwned + Serialize>(json: &str) -> Value {
+    let value: T = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {json}"));
+    serde_json::to_value(&value).unwrap()
 }
