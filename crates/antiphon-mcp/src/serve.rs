@@ -71,7 +71,8 @@ impl McpServer {
         Ok(server.dialect(Dialect::mcp()).http_policy(http.policy(self)))
     }
 
-    /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results.
+    /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results. At the end,
+    /// running tasks fail, and handlers that wait for their clients are dropped, on all endpoints of this server.
     ///
     /// # Errors
     /// Fails if the endpoint has failed.
@@ -84,6 +85,16 @@ impl McpServer {
             stop.await;
             self.stop_listening();
         };
+        let _end = EndOfWork(self);
         Ok(bound.serve_until(self.clone(), stopping).await?)
+    }
+}
+
+/// Ends the work of a server that is not served any more, even if serving it was cancelled.
+struct EndOfWork<'a>(&'a McpServer);
+
+impl Drop for EndOfWork<'_> {
+    fn drop(&mut self) {
+        self.0.end_work();
     }
 }

@@ -99,6 +99,14 @@ impl Sessions {
     }
 }
 
+impl Drop for Sessions {
+    /// Without their endpoint, nobody can reach the sessions. A call that runs on without its client would keep its own.
+    fn drop(&mut self) {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        table.values().for_each(|session| session.end());
+    }
+}
+
 /// Takes the sessions that have been idle for the longest time out of the table: a hundredth of the limit at once, so that
 /// the search is rare.
 fn make_room(

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::changes::ChangeListeners;
-use super::forwarding::{EndOfServer, OtherReader, OtherSubscriber};
+use super::forwarding::{OtherReader, OtherSubscriber};
 use super::kept_handlers::KeptHandlers;
+use super::lifetime::Lifetime;
 use super::prompt::ServerPrompt;
 use super::registry::Registry;
 use super::reply;
@@ -270,7 +271,9 @@ impl ServerBuilder {
             settings.declared.prompts.get_or_insert_default();
             prompts.insert(&prompt.prompt().name.clone(), prompt);
         }
-        McpServer(Arc::new(ServerState {
+        let lifetime = Lifetime::new();
+        let _handle = Some(lifetime.handle());
+        let state = ServerState {
             result_prefix: reply::result_prefix(&self.implementation),
             implementation: self.implementation,
             tasks: TaskStore::new(settings.tasks.clone()),
@@ -283,8 +286,9 @@ impl ServerBuilder {
             signer: signer.with_lifetime(self.state_lifetime),
             kept: KeptHandlers::new(self.kept_handlers),
             stopping: CancellationToken::new(),
-            dropped: EndOfServer::default(),
-        }))
+            lifetime,
+        };
+        McpServer { state: Arc::new(state), _handle }
     }
 }
 
@@ -293,19 +297,20 @@ impl Settings {
     pub(super) fn capabilities(&self, server: &McpServer) -> ServerCapabilities {
         let mut capabilities = self.declared.clone();
         let list_changed = ListChangedCapability::default().with_list_changed(true);
-        if capabilities.tools.is_some() || !server.0.tools.is_empty() {
+        if capabilities.tools.is_some() || !server.state.tools.is_empty() {
             capabilities.tools = Some(list_changed.clone());
         }
-        if capabilities.prompts.is_some() || !server.0.prompts.is_empty() {
+        if capabilities.prompts.is_some() || !server.state.prompts.is_empty() {
             capabilities.prompts = Some(list_changed);
         }
-        let has_resources = !server.0.resources.is_empty() || !server.0.templates.is_empty();
+        let has_resources =
+            !server.state.resources.is_empty() || !server.state.templates.is_empty();
         if capabilities.resources.is_some() || has_resources {
             let all = ResourcesCapability::default().with_list_changed(true).with_subscribe(true);
             capabilities.resources = Some(all);
         }
-        let completes = server.0.prompts.find(|it| it.has_completers().then_some(())).is_some()
-            || server.0.templates.find(|it| it.has_completers().then_some(())).is_some();
+        let completes = server.state.prompts.find(|it| it.has_completers().then_some(())).is_some()
+            || server.state.templates.find(|it| it.has_completers().then_some(())).is_some();
         if completes {
             capabilities.completions.get_or_insert_default();
         }

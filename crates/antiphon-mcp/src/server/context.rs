@@ -64,7 +64,7 @@ struct RequestOnWire {
 
 impl RequestContext {
     pub(crate) fn new(
-        server: McpServer,
+        server: &McpServer,
         era: Era,
         rpc: Context,
         params: Option<Params>,
@@ -72,7 +72,7 @@ impl RequestContext {
         questions: Questions,
     ) -> Self {
         Self(Arc::new(RequestState {
-            server,
+            server: server.for_request(),
             era,
             on_wire: Mutex::new(RequestOnWire {
                 rpc,
@@ -87,7 +87,8 @@ impl RequestContext {
         }))
     }
 
-    /// The server, for example to notify its clients that a resource was updated.
+    /// The server, for example to notify its clients that a resource was updated. It is no handle: a clone of it does
+    /// not keep the server alive.
     pub fn server(&self) -> &McpServer {
         &self.0.server
     }
@@ -158,9 +159,9 @@ impl RequestContext {
     }
 
     /// Returns the context of the same request at another server.
-    pub(crate) fn of_server(&self, server: McpServer) -> Self {
+    pub(crate) fn of_server(&self, server: &McpServer) -> Self {
         Self(Arc::new(RequestState {
-            server,
+            server: server.for_request(),
             era: self.0.era.clone(),
             on_wire: Mutex::new(self.on_wire().clone()),
             progress: Mutex::default(),

@@ -73,8 +73,7 @@ impl McpServer {
         era: Era,
         rpc: Context,
     ) -> Result<Serving, ErrorObject> {
-        let cx =
-            RequestContext::new(self.clone(), era, rpc, params.clone(), meta, Questions::default());
+        let cx = RequestContext::new(self, era, rpc, params.clone(), meta, Questions::default());
         if let Some(served) = tasks::serve(&cx, method, read) {
             return served;
         }
@@ -132,8 +131,8 @@ impl McpServer {
         }
         let slot = tasks::slot(self, method, read, meta, era)?;
         let context = |questions, slot: Option<Arc<TaskSlot>>| {
-            let (params, server) = (params.cloned(), self.clone());
-            let cx = RequestContext::new(server, era.clone(), rpc.clone(), params, meta, questions);
+            let (era, rpc, params) = (era.clone(), rpc.clone(), params.cloned());
+            let cx = RequestContext::new(self, era, rpc, params, meta, questions);
             slot.into_iter().for_each(|slot| cx.set_task_slot(slot));
             cx
         };
@@ -184,9 +183,9 @@ impl McpServer {
     }
 
     fn read_resource(&self, uri: &str, cx: RequestContext) -> Result<Serving, ErrorObject> {
-        let reading = match self.0.resources.get(uri) {
+        let reading = match self.state.resources.get(uri) {
             Some(resource) => resource.read(uri, cx.clone()),
-            None => match self.0.templates.find(|template| template.matches(uri)) {
+            None => match self.state.templates.find(|template| template.matches(uri)) {
                 Some((template, values)) => template.read(uri, values, cx.clone()),
                 None => match &self.settings().read_other {
                     Some(reader) => reader.read(uri, cx.clone()),
@@ -212,7 +211,7 @@ impl McpServer {
         cx: RequestContext,
     ) -> Result<Serving, ErrorObject> {
         let name = read.name()?;
-        let prompt = self.0.prompts.get(name);
+        let prompt = self.state.prompts.get(name);
         let prompt = prompt
             .ok_or_else(|| invalid_params("name", &format!("unknown prompt `{}`", short(name))))?;
         let arguments = match read.arguments.map(RawValue::get) {
@@ -233,17 +232,17 @@ impl McpServer {
     }
 
     fn has_tools(&self) -> bool {
-        self.settings().declared.tools.is_some() || !self.0.tools.is_empty()
+        self.settings().declared.tools.is_some() || !self.state.tools.is_empty()
     }
 
     fn has_resources(&self) -> bool {
         self.settings().declared.resources.is_some()
-            || !self.0.resources.is_empty()
-            || !self.0.templates.is_empty()
+            || !self.state.resources.is_empty()
+            || !self.state.templates.is_empty()
     }
 
     fn has_prompts(&self) -> bool {
-        self.settings().declared.prompts.is_some() || !self.0.prompts.is_empty()
+        self.settings().declared.prompts.is_some() || !self.state.prompts.is_empty()
     }
 }
 
@@ -340,7 +339,7 @@ async fn initialize_own(
     if !session.set_server(server.clone()) {
         return Err(already_initialized());
     }
-    initialize(&cx.of_server(server), params)
+    initialize(&cx.of_server(&server), params)
 }
 
 fn already_initialized() -> ErrorObject {
@@ -379,7 +378,7 @@ fn unsubscribe_from(cx: &RequestContext, uri: &str) -> Outcome {
 
 async fn complete_argument(cx: RequestContext, params: CompleteParams) -> Outcome {
     let CompleteParams { reference, argument, context, .. } = params;
-    let server = &cx.server().0;
+    let server = &cx.server().state;
     let completer = match &reference {
         Reference::Prompt { name, .. } => {
             let prompt = server.prompts.get(name);

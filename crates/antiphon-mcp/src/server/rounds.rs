@@ -41,7 +41,7 @@ impl Round {
         let arguments = params.arguments.map_or("", |arguments| arguments.get());
         let binding = request_state::binding(principal.as_deref(), method, &[target, arguments]);
         let state = match &params.request_state {
-            Some(sealed) => server.0.signer.open(sealed, &binding).map_err(refused)?,
+            Some(sealed) => server.state.signer.open(sealed, &binding).map_err(refused)?,
             None => RequestState::default(),
         };
         let answers = match params.input_responses.map(RawValue::get) {
@@ -64,7 +64,7 @@ impl Round {
         meta: &RequestMeta<'_>,
     ) -> Result<Option<KeptHandler>, ErrorObject> {
         let Some(id) = &self.state.handler else { return Ok(None) };
-        let kept = server.0.kept.take(id).ok_or_else(|| refused(StateError::Gone))?;
+        let kept = server.state.kept.take(id).ok_or_else(|| refused(StateError::Gone))?;
         kept.cx.continue_with(rpc, params.cloned(), meta);
         kept.cx.questions().answer(std::mem::take(&mut self.answers));
         Ok(Some(kept))
@@ -107,10 +107,11 @@ impl Round {
             let reason = format!("the request has asked more than {} times", settings.max_rounds);
             return Err(ErrorObject::new(antiphon::Code::INTERNAL_ERROR.0, reason));
         }
-        let signer = &server.0.signer;
+        let signer = &server.state.signer;
         let reply = cx.clone();
         if settings.rounds == Rounds::Keep {
-            let kept = server.0.kept.keep(KeptHandler { running, cx }, signer.lifetime());
+            let work = server.state.lifetime.work();
+            let kept = server.state.kept.keep(KeptHandler { running, cx }, signer.lifetime(), work);
             let kept = kept.map_err(ErrorObject::internal)?;
             // The handler must not run twice, so it cannot be replayed instead.
             let busy = || ErrorObject::server_busy("too many requests wait for their clients");

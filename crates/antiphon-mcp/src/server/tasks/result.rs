@@ -43,7 +43,7 @@ pub(super) async fn result(cx: RequestContext, task: Arc<Task>) -> Outcome {
                     asked.remove(&key);
                 }
             }
-            () = cx.server().0.stopping.cancelled() => {
+            () = cx.server().state.stopping.cancelled() => {
                 return Err(ErrorObject::server_busy("shutting down"));
             }
         }
