@@ -3,6 +3,7 @@
 //! One endpoint serves both eras. A modern request states its revision in its body and its headers, and stands for
 //! itself. A legacy request belongs to the session of its `Mcp-Session-Id`, which `initialize` has created.
 
+mod cors;
 mod endpoint_limits;
 mod event_log;
 mod headers;

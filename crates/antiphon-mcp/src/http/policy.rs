@@ -13,6 +13,7 @@ use antiphon::{Code, Connection, ErrorObject};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
+use super::cors;
 use super::endpoint_limits::EndpointLimits;
 use super::headers::{self, PROTOCOL_VERSION};
 use super::http_session::{HttpSession, Principal};
@@ -29,7 +30,7 @@ use crate::types::error_codes::{
 };
 use crate::types::{ClientCapabilities, Implementation, Revision, methods};
 
-const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: &str = "last-event-id";
 const EVENT_STREAM: &str = "text/event-stream";
 /// The beginning of each error response that the library encodes.
@@ -274,6 +275,9 @@ impl McpPolicy {
 
 impl HttpPolicy for McpPolicy {
     fn on_head(&self, request: &mut Connection) -> HeadDecision {
+        if cors::is_preflight(request) {
+            return HeadDecision::Respond(cors::preflight());
+        }
         // Later, a closure of the application may add an identity that a GET would not have.
         let principal = Principal::of(request);
         request.extensions.insert(principal);
@@ -339,9 +343,9 @@ impl HttpPolicy for McpPolicy {
             *response.status_mut() = status;
         }
         if let (Some(HttpRequest::NewSession(new)), None) = (request.extensions.get(), code) {
-            return self.begin_session(new, response);
+            response = self.begin_session(new, response);
         }
-        response
+        cors::expose(response)
     }
 }
 
