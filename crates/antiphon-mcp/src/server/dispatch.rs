@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::changes::{MAX_SUBSCRIBED_BYTES, MAX_SUBSCRIBED_URIS};
 use super::context::{EndOnDrop, RequestContext};
-use super::era::Era;
+use super::era::{Era, without_legacy_codes};
 use super::forwarding::{Reply, ResultMembers};
 use super::questions::Questions;
 use super::reply::{complete, complete_members};
@@ -410,10 +410,12 @@ fn empty(cx: &RequestContext) -> Outcome {
 
 /// Serves a request. Nothing is told to its client after the response.
 fn until_response(serving: Serving, cx: RequestContext) -> Serving {
+    let is_modern = cx.era().is_modern();
     let end = EndOnDrop(cx);
     Box::pin(async move {
         let _end = end;
-        serving.await
+        let outcome = serving.await;
+        if is_modern { outcome.map_err(without_legacy_codes) } else { outcome }
     })
 }
 

@@ -18,6 +18,7 @@ use super::store::TaskStore;
 use super::task::{Task, TaskEnd};
 use super::wire;
 use crate::server::RequestContext;
+use crate::server::era::without_legacy_codes;
 use crate::server::questions::Asked;
 use crate::server::rounds::Round;
 
@@ -186,6 +187,9 @@ async fn run_watched(task: &Arc<Task>, running: Serving) -> TaskEnd {
         polled
     });
     match outcome.await {
+        Ok(outcome) if task.owner().is_modern() => {
+            TaskEnd::of(outcome.map_err(without_legacy_codes))
+        }
         Ok(outcome) => TaskEnd::of(outcome),
         Err(_) => {
             tracing::error!("the handler of a task has panicked");
