@@ -130,9 +130,12 @@ impl RequestContext {
     /// Notifies a client of 2025-11-25 that the user has finished at the URL of this elicitation. Modern clients learn it
     /// when they repeat their request.
     pub async fn elicitation_completed(&self, elicitation_id: &str) {
-        if !self.era().is_modern() {
-            let params = serde_json::json!({ "elicitationId": elicitation_id });
-            let _ = self.notify(methods::ELICITATION_COMPLETE, params).await;
+        let Some(session) = self.session() else { return };
+        let params = serde_json::json!({ "elicitationId": elicitation_id });
+        let Ok(params) = RawJson::encode(&params) else { return };
+        // The user may finish long after the request has ended with the error that names the URL.
+        if self.notify(methods::ELICITATION_COMPLETE, &params).await.is_err() {
+            let _ = session.link().notify(methods::ELICITATION_COMPLETE, params).await;
         }
     }
 

@@ -154,3 +154,20 @@ async fn a_cancelled_call_withdraws_its_question() {
     client.answer(&question, accept("late")).await;
     assert_eq!(client.call("ping", json!({})).await["result"], json!({}));
 }
+
+#[tokio::test]
+async fn the_end_of_an_elicitation_by_url_is_told_after_the_response_too() {
+    let (sender, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+    let url = ServerTool::new("url", move |(): (), cx: RequestContext| {
+        sender.send(cx).unwrap();
+        async { Err::<String, _>(ToolError::url_elicitation_required(Vec::new())) }
+    });
+    let server = McpServer::builder("test", "1").tool(url).build();
+    let mut client = Duplex::start(&server, "2025-11-25", capabilities()).await;
+    assert_eq!(code(&client.call("tools/call", tool("url", json!({}))).await), -32042);
+    let cx = contexts.recv().await.unwrap();
+    cx.elicitation_completed("e1").await;
+    let told = client.next().await;
+    assert_eq!(told["method"], "notifications/elicitation/complete");
+    assert_eq!(told["params"]["elicitationId"], "e1");
+}
