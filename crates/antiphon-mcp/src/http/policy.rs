@@ -28,7 +28,7 @@ use crate::server::{NoLink, RequestMeta, RequestParams, Session, random_id, unsu
 use crate::types::error_codes::{
     HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION,
 };
-use crate::types::{ClientCapabilities, Implementation, Revision, methods};
+use crate::types::{Revision, methods};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -60,7 +60,7 @@ impl McpPolicy {
         if !accepts(headers, EVENT_STREAM) {
             return refuse(StatusCode::NOT_ACCEPTABLE, "accept text/event-stream");
         }
-        let session = match self.session_of(request) {
+        let session = match self.checked_session(request) {
             Ok(Some(session)) => session,
             Ok(None) => return self.open_sse(request),
             Err(response) => return *response,
@@ -87,7 +87,7 @@ impl McpPolicy {
     }
 
     fn end_session(&self, request: &Connection) -> Response<HttpBody> {
-        match self.session_of(request) {
+        match self.checked_session(request) {
             Ok(Some(session)) => {
                 self.sessions.remove(session.id());
                 status(StatusCode::NO_CONTENT)
@@ -97,22 +97,36 @@ impl McpPolicy {
         }
     }
 
-    /// Returns the session that the headers name. The session of another caller is not found.
-    fn session_of(
+    /// Returns the session of a GET or a DELETE, whose revision is checked too.
+    fn checked_session(
         &self,
         request: &Connection,
     ) -> Result<Option<Arc<HttpSession>>, Box<Response<HttpBody>>> {
-        let Some(id) = request.headers().get(SESSION_ID).filter(|_| self.options.sessions) else {
+        let session = self.session_of(request, None)?;
+        if session.is_some() {
+            self.check_legacy_version(request.headers(), None)?;
+        }
+        Ok(session)
+    }
+
+    /// Returns the session that the headers name. The session of another caller is not found. `id` is the one of the
+    /// request, for the error.
+    fn session_of(
+        &self,
+        request: &Connection,
+        id: Option<&RawValue>,
+    ) -> Result<Option<Arc<HttpSession>>, Box<Response<HttpBody>>> {
+        let Some(name) = request.headers().get(SESSION_ID).filter(|_| self.options.sessions) else {
             return Ok(None);
         };
         let principal = principal(request);
-        let session = id.to_str().ok().and_then(|id| self.sessions.get(id, &principal));
+        let session = name.to_str().ok().and_then(|name| self.sessions.get(name, &principal));
         let gone = || {
             let error = ErrorObject::new(
                 Code::INVALID_REQUEST.0,
                 "Session not found: it has ended; send initialize",
             );
-            Box::new(error_response(StatusCode::NOT_FOUND, None, &error))
+            Box::new(error_response(StatusCode::NOT_FOUND, id, &error))
         };
         session.map(Some).ok_or_else(gone)
     }
@@ -150,13 +164,14 @@ impl McpPolicy {
 
     /// Decides on a message of a legacy client.
     fn legacy(&self, request: &mut Connection, incoming: &Incoming<'_>) -> MessageDecision {
-        if let Err(response) = self.check_legacy_version(request.headers()) {
+        let id = incoming.request_id();
+        if let Err(response) = self.check_legacy_version(request.headers(), id) {
             return MessageDecision::Respond(*response);
         }
         if incoming.method.as_deref() == Some(methods::INITIALIZE) {
             return self.initialize(request);
         }
-        let session = match self.session_of(request) {
+        let session = match self.session_of(request, id) {
             Ok(session) => session,
             Err(response) => return MessageDecision::Respond(*response),
         };
@@ -167,7 +182,7 @@ impl McpPolicy {
                     Code::INVALID_REQUEST.0,
                     "Mcp-Session-Id is missing: send initialize first, or the metadata of 2026-07-28",
                 );
-                let response = error_response(StatusCode::BAD_REQUEST, incoming.id, &error);
+                let response = error_response(StatusCode::BAD_REQUEST, id, &error);
                 MessageDecision::Respond(response)
             }
             None if incoming.is_response() => {
@@ -182,7 +197,11 @@ impl McpPolicy {
     }
 
     /// Checks the revision in the header of a legacy request. Clients before 2025-06-18 send none.
-    fn check_legacy_version(&self, headers: &HeaderMap) -> Result<(), Box<Response<HttpBody>>> {
+    fn check_legacy_version(
+        &self,
+        headers: &HeaderMap,
+        id: Option<&RawValue>,
+    ) -> Result<(), Box<Response<HttpBody>>> {
         let Some(version) = headers.get(PROTOCOL_VERSION) else { return Ok(()) };
         let revisions = &self.server.settings().revisions;
         let version = version.to_str().unwrap_or_default();
@@ -191,7 +210,7 @@ impl McpPolicy {
             Some(_) => Ok(()),
             None => {
                 let error = unsupported(version, revisions);
-                Err(Box::new(error_response(StatusCode::BAD_REQUEST, None, &error)))
+                Err(Box::new(error_response(StatusCode::BAD_REQUEST, id, &error)))
             }
         }
     }
@@ -261,13 +280,13 @@ impl McpPolicy {
         let version = headers.get(PROTOCOL_VERSION).and_then(|version| version.to_str().ok());
         let revision = version.and_then(Revision::parse).unwrap_or(Revision::V2025_03_26);
         let session = Session::new(NoLink);
-        session.assume(revision, ClientCapabilities::new(), Implementation::new("", ""));
+        session.assume(revision);
         Arc::new(session)
     }
 
     /// Whether a batch is allowed: only 2025-03-26 has them.
     fn allows_batch(&self, request: &Connection) -> bool {
-        let session = self.session_of(request).ok().flatten();
+        let session = self.session_of(request, None).ok().flatten();
         let agreed = session.as_ref().and_then(|session| session.session().agreement());
         agreed.is_some_and(|agreed| agreed.revision == Revision::V2025_03_26)
     }
@@ -315,7 +334,8 @@ impl HttpPolicy for McpPolicy {
                 self.modern(request, &incoming, &params, &meta)
             }
             Err(error) if names_modern => {
-                let response = error_response(StatusCode::BAD_REQUEST, incoming.id, &error);
+                let response =
+                    error_response(StatusCode::BAD_REQUEST, incoming.request_id(), &error);
                 MessageDecision::Respond(response)
             }
             _ => self.legacy(request, &incoming),
@@ -357,9 +377,16 @@ impl McpPolicy {
             let response = error_response(StatusCode::BAD_REQUEST, None, &error);
             return MessageDecision::Respond(response);
         }
-        match self.session_of(request) {
+        match self.session_of(request, None) {
             Ok(Some(session)) => {
-                deliver_all(message.body(), &session);
+                let entries = entries(message.body());
+                if entries.iter().any(Incoming::is_modern) {
+                    let reason = "Invalid Request: a request of 2026-07-28 needs a POST of its own";
+                    let error = ErrorObject::new(Code::INVALID_REQUEST.0, reason);
+                    let response = error_response(StatusCode::BAD_REQUEST, None, &error);
+                    return MessageDecision::Respond(response);
+                }
+                deliver_all(&entries, &session);
                 request.extensions.insert(HttpRequest::Session(session.clone()));
                 self.stream(request, Some(session))
             }
@@ -396,14 +423,19 @@ fn principal(request: &Connection) -> Principal {
     request.extensions.get().cloned().unwrap_or_default()
 }
 
-/// Delivers the responses and cancellations in a batch. The handlers of its calls run afterwards, and ignore them.
-fn deliver_all(batch: &[u8], session: &HttpSession) {
+/// The messages of a batch.
+fn entries(batch: &[u8]) -> Vec<Incoming<'_>> {
     let entries: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
-    for incoming in entries.iter().filter_map(|entry| Incoming::read(entry.get().as_bytes())) {
+    entries.iter().filter_map(|entry| Incoming::read(entry.get().as_bytes())).collect()
+}
+
+/// Delivers the responses and cancellations in a batch. The handlers of its calls run afterwards, and ignore them.
+fn deliver_all(entries: &[Incoming<'_>], session: &HttpSession) {
+    for incoming in entries {
         if incoming.is_response() {
-            session.deliver(&incoming);
+            session.deliver(incoming);
         } else {
-            cancel(&incoming, session);
+            cancel(incoming, session);
         }
     }
 }

@@ -17,7 +17,7 @@ use super::era::Era;
 use super::error::missing_capability;
 use super::questions::Questions;
 use super::request::{RequestMeta, RequestParams};
-use super::session::Session;
+use super::session::{Agreement, Session};
 use super::tasks::{self, Task, TaskSlot};
 use crate::types::{ClientCapabilities, Implementation, LoggingLevel, Meta, Revision, methods};
 
@@ -102,7 +102,7 @@ impl RequestContext {
     pub fn client_info(&self) -> Option<Implementation> {
         match &self.0.era {
             Era::Modern(_) => self.meta_member(|meta| meta.client_info.map(RawValue::get)),
-            Era::Legacy(session) => session.agreement().map(|agreement| agreement.client.clone()),
+            Era::Legacy(session) => session.agreement()?.client(),
         }
     }
 
@@ -110,9 +110,7 @@ impl RequestContext {
     pub fn client_capabilities(&self) -> ClientCapabilities {
         let capabilities = match &self.0.era {
             Era::Modern(_) => self.meta_member(|meta| meta.client_capabilities.map(RawValue::get)),
-            Era::Legacy(session) => {
-                session.agreement().map(|agreement| agreement.capabilities.clone())
-            }
+            Era::Legacy(session) => session.agreement().and_then(Agreement::capabilities),
         };
         capabilities.unwrap_or_default()
     }

@@ -95,7 +95,7 @@ impl McpServer {
             (methods::INITIALIZE, false) => {
                 let params = decode_params(bounded(params.as_ref())?)?;
                 return Ok(match self.settings().session_servers.clone() {
-                    None => ready(initialize(&cx, params)),
+                    None => ready(initialize(&cx, &params)),
                     Some(servers) => Box::pin(initialize_own(servers, cx, params)),
                 });
             }
@@ -301,7 +301,7 @@ fn bounded(params: Option<&Params>) -> Result<Option<&Params>, ErrorObject> {
     }
 }
 
-fn initialize(cx: &RequestContext, params: InitializeParams) -> Outcome {
+fn initialize(cx: &RequestContext, params: &InitializeParams) -> Outcome {
     let server = cx.server();
     let legacy = server.settings().revisions.iter().filter(|revision| !revision.is_modern());
     let Some(latest) = legacy.clone().max() else {
@@ -311,8 +311,7 @@ fn initialize(cx: &RequestContext, params: InitializeParams) -> Outcome {
     let proposed = Revision::parse(&params.protocol_version);
     let known = proposed.filter(|proposed| legacy.clone().any(|known| known == proposed));
     let revision = known.unwrap_or(*latest);
-    let agreement =
-        Agreement { revision, capabilities: params.capabilities, client: params.client_info };
+    let agreement = Agreement::new(revision, params)?;
     let session = cx.session().ok_or_else(ErrorObject::method_not_found)?;
     if !session.begin(agreement, server.listeners()) {
         return Err(already_initialized());
@@ -339,7 +338,7 @@ async fn initialize_own(
     if !session.set_server(server.clone()) {
         return Err(already_initialized());
     }
-    initialize(&cx.of_server(&server), params)
+    initialize(&cx.of_server(&server), &params)
 }
 
 fn already_initialized() -> ErrorObject {

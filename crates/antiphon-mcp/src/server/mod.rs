@@ -57,7 +57,7 @@ pub(crate) use request::{RequestMeta, RequestParams};
 pub(crate) use request_state::random_id;
 #[cfg(feature = "openrpc")]
 pub(crate) use schema::Validator;
-pub(crate) use session::{NoLink, Session, SessionLink};
+pub(crate) use session::{Agreement, NoLink, Session, SessionLink};
 
 use builder::Settings;
 use kept_handlers::KeptHandlers;
