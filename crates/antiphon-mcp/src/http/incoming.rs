@@ -5,8 +5,6 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::server::{RequestMeta, RequestParams};
-
 /// The members of a message.
 #[derive(Deserialize)]
 pub(super) struct Incoming<'a> {
@@ -41,12 +39,6 @@ impl<'a> Incoming<'a> {
     /// The id of a request; `None` for other messages.
     pub(super) fn request_id(&self) -> Option<&'a RawValue> {
         self.id.filter(|id| self.method.is_some() && id.get() != "null")
-    }
-
-    /// Whether the message is a request that states its revision, as modern ones do.
-    pub(super) fn is_modern(&self) -> bool {
-        let params = RequestParams::of(self.params);
-        params.and_then(|params| RequestMeta::read(&params)).is_ok_and(|meta| meta.is_modern())
     }
 
     /// Whether the message is a response.

@@ -23,7 +23,7 @@ use antiphon::transport::http::HttpService;
 pub use options::StreamableHttp;
 pub use policy::McpPolicy;
 
-pub(crate) use request::{HttpRequest, close_stream};
+pub(crate) use request::{HttpRequest, close_stream, may_be_modern};
 
 use crate::McpServer;
 

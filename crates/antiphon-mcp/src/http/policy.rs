@@ -322,8 +322,9 @@ impl HttpPolicy for McpPolicy {
         if message.is_batch() {
             return self.on_batch(request, message);
         }
-        // The engine reports what is not a message.
         let Some(incoming) = Incoming::read(message.body()) else {
+            // The engine reports what is not a message.
+            request.extensions.insert(HttpRequest::Unread);
             return MessageDecision::Dispatch;
         };
         let read = RequestParams::of(incoming.params);
@@ -379,14 +380,7 @@ impl McpPolicy {
         }
         match self.session_of(request, None) {
             Ok(Some(session)) => {
-                let entries = entries(message.body());
-                if entries.iter().any(Incoming::is_modern) {
-                    let reason = "Invalid Request: a request of 2026-07-28 needs a POST of its own";
-                    let error = ErrorObject::new(Code::INVALID_REQUEST.0, reason);
-                    let response = error_response(StatusCode::BAD_REQUEST, None, &error);
-                    return MessageDecision::Respond(response);
-                }
-                deliver_all(&entries, &session);
+                deliver_all(message.body(), &session);
                 request.extensions.insert(HttpRequest::Session(session.clone()));
                 self.stream(request, Some(session))
             }
@@ -423,19 +417,14 @@ fn principal(request: &Connection) -> Principal {
     request.extensions.get().cloned().unwrap_or_default()
 }
 
-/// The messages of a batch.
-fn entries(batch: &[u8]) -> Vec<Incoming<'_>> {
-    let entries: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
-    entries.iter().filter_map(|entry| Incoming::read(entry.get().as_bytes())).collect()
-}
-
 /// Delivers the responses and cancellations in a batch. The handlers of its calls run afterwards, and ignore them.
-fn deliver_all(entries: &[Incoming<'_>], session: &HttpSession) {
-    for incoming in entries {
+fn deliver_all(batch: &[u8], session: &HttpSession) {
+    let entries: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
+    for incoming in entries.iter().filter_map(|entry| Incoming::read(entry.get().as_bytes())) {
         if incoming.is_response() {
-            session.deliver(incoming);
+            session.deliver(&incoming);
         } else {
-            cancel(incoming, session);
+            cancel(&incoming, session);
         }
     }
 }

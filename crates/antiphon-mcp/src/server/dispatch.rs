@@ -17,6 +17,7 @@ use super::session::{Agreement, Session, subscribe, unsubscribe};
 use super::session_servers::{NewSession, SessionServers};
 use super::tasks::TaskSlot;
 use super::{McpServer, RequestError, ServerTool, listen, lists, resource, tasks};
+use crate::http::may_be_modern;
 use crate::types::{
     Cacheable, CompleteParams, CompleteResult, Completion, EmptyResult, GetPromptResult,
     InitializeParams, InitializeResult, Reference, Revision, SetLevelParams, methods,
@@ -52,6 +53,10 @@ impl McpServer {
         let method = method.as_str();
         let read = RequestParams::read(params.as_ref())?;
         let meta = RequestMeta::read(&read)?;
+        if meta.is_modern() && !may_be_modern(&rpc) {
+            let reason = "a request of 2026-07-28 needs a POST of its own, with its headers";
+            return Err(ErrorObject::invalid_request().with_data(reason));
+        }
         let era = Era::of(&meta, &self.settings().revisions, session)?;
         check_phase(&era, method)?;
         let own = era.session().and_then(|session| session.own_server()).cloned();
