@@ -309,9 +309,7 @@ impl Settings {
             let all = ResourcesCapability::default().with_list_changed(true).with_subscribe(true);
             capabilities.resources = Some(all);
         }
-        let completes = server.state.prompts.find(|it| it.has_completers().then_some(())).is_some()
-            || server.state.templates.find(|it| it.has_completers().then_some(())).is_some();
-        if completes {
+        if server.has_completions() {
             capabilities.completions.get_or_insert_default();
         }
         capabilities.logging.get_or_insert_default();

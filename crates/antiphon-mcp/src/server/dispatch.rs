@@ -91,7 +91,7 @@ impl McpServer {
                 lists::templates(&cx, cursor)
             }
             (methods::LIST_PROMPTS, _) if self.has_prompts() => lists::prompts(&cx, cursor),
-            (methods::COMPLETE, _) => {
+            (methods::COMPLETE, _) if self.has_completions() => {
                 let params = decode_params(params.as_ref())?;
                 return Ok(Box::pin(complete_argument(cx, params)));
             }
@@ -244,6 +244,12 @@ impl McpServer {
         self.settings().declared.resources.is_some()
             || !self.state.resources.is_empty()
             || !self.state.templates.is_empty()
+    }
+
+    pub(super) fn has_completions(&self) -> bool {
+        self.settings().declared.completions.is_some()
+            || self.state.prompts.find(|it| it.has_completers().then_some(())).is_some()
+            || self.state.templates.find(|it| it.has_completers().then_some(())).is_some()
     }
 
     fn has_prompts(&self) -> bool {

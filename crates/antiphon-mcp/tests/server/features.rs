@@ -226,3 +226,17 @@ async fn modern_clients_get_no_code_of_earlier_revisions() {
         assert_eq!(code(&new.call(method, modern(params)).await), expected);
     }
 }
+
+#[tokio::test]
+async fn completions_that_are_not_declared_do_not_exist() {
+    let prompt = ServerPrompt::new("plain", |(): (), _cx: RequestContext| async { Ok("text") });
+    let server = McpServer::builder("test", "1").prompt(prompt).build();
+    let mut old = Duplex::start(&server, "2025-11-25", json!({})).await;
+    let mut new = Duplex::connect(&server).await;
+    let params = json!({
+        "ref": { "type": "ref/prompt", "name": "plain" },
+        "argument": { "name": "a", "value": "" },
+    });
+    assert_eq!(code(&old.call("completion/complete", params.clone()).await), -32601);
+    assert_eq!(code(&new.call("completion/complete", modern(params)).await), -32601);
+}
