@@ -18,8 +18,8 @@ use super::questions::Unanswered;
 use super::session::Session;
 use crate::types::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
-    ElicitResult, ElicitUrlParams, ElicitationCapability, ElicitationSchema, ListRootsResult, Root,
-    RootsCapability, SamplingCapability, methods,
+    ElicitResult, ElicitUrlParams, ElicitationCapability, ElicitationSchema, IncludeContext,
+    ListRootsResult, Revision, Root, RootsCapability, SamplingCapability, methods,
 };
 
 /// The answer of a user to a form.
@@ -261,6 +261,11 @@ impl Ask<'_> {
         let mut capability = SamplingCapability::default();
         if params.tools.is_some() || params.tool_choice.is_some() {
             capability = capability.with_tools(serde_json::Map::new());
+        }
+        // Earlier revisions have no such capability.
+        let includes = params.include_context.is_some_and(|it| it != IncludeContext::None);
+        if includes && self.cx.revision() >= Revision::V2025_11_25 {
+            capability = capability.with_context(serde_json::Map::new());
         }
         let required = ClientCapabilities::new().with_sampling(capability);
         self.ask(methods::CREATE_MESSAGE, &params, required).await

@@ -1,6 +1,6 @@
 //! Questions to the client while a request runs: forms, the model, the roots, in both eras.
 
-use antiphon_mcp::types::{CreateMessageParams, SamplingContent, SamplingMessage};
+use antiphon_mcp::types::{CreateMessageParams, IncludeContext, SamplingContent, SamplingMessage};
 use antiphon_mcp::{Elicited, McpServer, RequestContext, ServerTool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -170,4 +170,25 @@ async fn the_end_of_an_elicitation_by_url_is_told_after_the_response_too() {
     let told = client.next().await;
     assert_eq!(told["method"], "notifications/elicitation/complete");
     assert_eq!(told["params"]["elicitationId"], "e1");
+}
+
+#[tokio::test]
+async fn context_of_servers_needs_a_client_that_has_declared_it() {
+    let sample = ServerTool::new("sample", |(): (), cx: RequestContext| async move {
+        let message = SamplingMessage::user(SamplingContent::text("2+2?"));
+        let params = CreateMessageParams::new(vec![message], 10);
+        let params = params.with_include_context(IncludeContext::ThisServer);
+        Ok::<_, ToolError>(cx.sample(params).await?.model)
+    });
+    let server = McpServer::builder("test", "1").tool(sample).build();
+    for (revision, sampling, is_asked) in [
+        ("2025-06-18", json!({}), true),
+        ("2025-11-25", json!({}), false),
+        ("2025-11-25", json!({ "context": {} }), true),
+    ] {
+        let mut client = Duplex::start(&server, revision, json!({ "sampling": sampling })).await;
+        client.begin("tools/call", tool("sample", json!({}))).await;
+        let next = client.next().await;
+        assert_eq!(next["method"] == "sampling/createMessage", is_asked, "{next}");
+    }
 }
