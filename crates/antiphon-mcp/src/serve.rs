@@ -83,18 +83,18 @@ impl McpServer {
     ) -> Result<(), ServeError> {
         let stopping = async {
             stop.await;
-            self.stop_listening();
+            self.begin_shutdown();
         };
-        let _end = EndOfWork(self);
+        let _end = EndOfShutdown(self);
         Ok(bound.serve_until(self.clone(), stopping).await?)
     }
 }
 
 /// Ends the work of a server that is not served any more, even if serving it was cancelled.
-struct EndOfWork<'a>(&'a McpServer);
+struct EndOfShutdown<'a>(&'a McpServer);
 
-impl Drop for EndOfWork<'_> {
+impl Drop for EndOfShutdown<'_> {
     fn drop(&mut self) {
-        self.0.end_work();
+        self.0.end_shutdown();
     }
 }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::changes::ChangeListeners;
 use super::forwarding::{OtherReader, OtherSubscriber};
 use super::kept_handlers::KeptHandlers;
@@ -285,7 +283,6 @@ impl ServerBuilder {
             listeners: ChangeListeners::default(),
             signer: signer.with_lifetime(self.state_lifetime),
             kept: KeptHandlers::new(self.kept_handlers),
-            stopping: CancellationToken::new(),
             lifetime,
         };
         McpServer { state: Arc::new(state), _handle }

@@ -4,7 +4,7 @@
 //! Handles keep a server alive. Its requests do not: otherwise a task that never ends would keep its server, and the
 //! server its tasks.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio_util::sync::CancellationToken;
 
@@ -12,10 +12,16 @@ use super::{McpServer, ServerState};
 
 /// The tokens that end the work of a server.
 pub(super) struct Lifetime {
-    /// Cancelled when the last handle is dropped.
+    /// Cancelled when the last handle is dropped. The others are its children.
     ended: CancellationToken,
-    /// Cancelled when the present work must end. A child of `ended`.
-    work: Mutex<CancellationToken>,
+    tokens: Mutex<Tokens>,
+}
+
+struct Tokens {
+    /// Cancelled when the present work must end.
+    work: CancellationToken,
+    /// Cancelled when the streams that are open now must end.
+    listening: CancellationToken,
 }
 
 /// Ends a server when the last of its handles is dropped.
@@ -30,7 +36,8 @@ pub(crate) struct WeakServer {
 impl Lifetime {
     pub(super) fn new() -> Self {
         let ended = CancellationToken::new();
-        Self { work: Mutex::new(ended.child_token()), ended }
+        let tokens = Tokens { work: ended.child_token(), listening: ended.child_token() };
+        Self { ended, tokens: Mutex::new(tokens) }
     }
 
     /// The first handle.
@@ -45,15 +52,22 @@ impl Lifetime {
 
     /// A token that is cancelled when work that begins now must end.
     pub(super) fn work(&self) -> CancellationToken {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tokens().work.clone()
     }
 
-    /// Ends the present work. Later work may begin, until the last handle is dropped.
-    pub(super) fn end_work(&self) {
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = std::mem::replace(&mut *work, self.ended.child_token());
-        drop(work);
+    /// A token that is cancelled when a stream that begins now must end.
+    pub(super) fn listening(&self) -> CancellationToken {
+        self.tokens().listening.clone()
+    }
+
+    /// Ends the open streams. Later ones may begin.
+    pub(super) fn end_listening(&self) {
+        let ended = std::mem::replace(&mut self.tokens().listening, self.ended.child_token());
         ended.cancel();
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,9 +87,19 @@ impl McpServer {
         Self { state: self.state.clone(), _handle: None }
     }
 
-    /// Ends the running tasks and the handlers that wait for their clients.
-    pub(crate) fn end_work(&self) {
-        self.state.lifetime.end_work();
+    /// Begins a shutdown: open streams end, and streams that begin during the shutdown too.
+    pub(crate) fn begin_shutdown(&self) {
+        self.state.lifetime.listening().cancel();
+    }
+
+    /// Ends a shutdown: running tasks and the handlers that wait for their clients end. The server can be served again.
+    pub(crate) fn end_shutdown(&self) {
+        let lifetime = &self.state.lifetime;
+        let new =
+            Tokens { work: lifetime.ended.child_token(), listening: lifetime.ended.child_token() };
+        let ended = std::mem::replace(&mut *lifetime.tokens(), new);
+        ended.work.cancel();
+        ended.listening.cancel();
     }
 }
 

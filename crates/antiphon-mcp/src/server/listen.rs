@@ -32,7 +32,7 @@ pub(crate) async fn listen(cx: RequestContext, params: Option<Params>) -> Outcom
     let id = subscription_id(&cx)?;
     let acknowledged = Acknowledged { meta: SubscriptionMeta::new(&id), notifications: &accepted };
     cx.notify(methods::SUBSCRIPTIONS_ACKNOWLEDGED, acknowledged).await?;
-    let stopping = cx.server().state.stopping.clone();
+    let stopping = cx.server().state.lifetime.listening();
     tokio::select! {
         biased;
         () = stopping.cancelled() => {}

@@ -37,8 +37,6 @@ mod uri_template;
 use std::fmt;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 pub use ask::{Ask, Elicited};
 pub use builder::{Rounds, ServerBuilder};
 pub use context::RequestContext;
@@ -113,7 +111,6 @@ struct ServerState {
     signer: StateSigner,
     kept: Arc<KeptHandlers>,
     tasks: Arc<TaskStore>,
-    stopping: CancellationToken,
     lifetime: Lifetime,
 }
 
@@ -216,10 +213,10 @@ impl McpServer {
         self.state.listeners.publish(change);
     }
 
-    /// Ends the streams of `subscriptions/listen`, each with its result, so that a shutdown does not wait for them.
-    /// [`serve_until`](Self::serve_until) calls it.
+    /// Ends the open streams of `subscriptions/listen`, each with its result, so that a shutdown does not wait for them.
+    /// [`serve_until`](Self::serve_until) does so itself.
     pub fn stop_listening(&self) {
-        self.state.stopping.cancel();
+        self.state.lifetime.end_listening();
     }
 
     /// What the server supports, without tasks: the two eras declare them in different ways.

@@ -214,4 +214,15 @@ async fn a_shutdown_ends_subscriptions_with_their_results() {
     let last = client.next().await;
     assert_eq!((last["id"].as_u64(), last["result"].is_object()), (Some(id), true), "{last}");
     within(serving).await.unwrap().unwrap();
+    // Its other endpoints go on, and so does the server after `stop_listening`.
+    for _ in 0..2 {
+        let mut client = Duplex::connect(&server).await;
+        client.begin("subscriptions/listen", listen(json!({ "toolsListChanged": true }))).await;
+        assert_eq!(client.next().await["method"], "notifications/subscriptions/acknowledged");
+        server.tools_changed();
+        assert_eq!(client.next().await["method"], "notifications/tools/list_changed");
+        server.stop_listening();
+        assert_eq!(client.next().await["method"], "notifications/cancelled");
+        assert!(client.next().await["result"].is_object());
+    }
 }

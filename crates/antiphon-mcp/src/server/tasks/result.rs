@@ -21,6 +21,7 @@ use crate::server::questions::Asked;
 pub(super) async fn result(cx: RequestContext, task: Arc<Task>) -> Outcome {
     let mut changes = task.changes();
     let delivery = task.deliver();
+    let stopping = cx.server().state.lifetime.listening();
     let (mut asking, mut asked) = (FuturesUnordered::new(), HashSet::new());
     loop {
         changes.mark_unchanged();
@@ -43,7 +44,7 @@ pub(super) async fn result(cx: RequestContext, task: Arc<Task>) -> Outcome {
                     asked.remove(&key);
                 }
             }
-            () = cx.server().state.stopping.cancelled() => {
+            () = stopping.cancelled() => {
                 return Err(ErrorObject::server_busy("shutting down"));
             }
         }
