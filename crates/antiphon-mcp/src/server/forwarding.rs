@@ -11,8 +11,11 @@ use antiphon::RawJson;
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::interest::OnSubscribe;
-use super::resource::{self, ServerResource, ServerTemplate};
-use super::tool::{IntoToolResult, ServerTool, dynamic_handler};
+use super::resource::{self, ServerResource};
+use super::resource_template::{self, ServerTemplate};
+use super::tool::ServerTool;
+use super::tool_handler::dynamic_handler;
+use super::tool_result::IntoToolResult;
 use super::{McpServer, ServerBuilder};
 use crate::types::{Implementation, Resource, ResourceTemplate, Tool};
 
@@ -54,7 +57,7 @@ impl ServerTemplate {
     where
         F: Future<Output = Result<ResultMembers, RequestError>> + Send + 'static,
     {
-        resource::forwarded_template(template, reader)
+        resource_template::forwarded(template, reader)
     }
 
     /// The names of its variables.

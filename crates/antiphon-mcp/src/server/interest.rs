@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::McpServer;
 use super::changes::Change;
-use super::resource::{ServerResource, ServerTemplate};
+use super::resource::ServerResource;
+use super::resource_template::ServerTemplate;
 
 /// Takes note that a client has subscribed to the resource with this URI.
 pub(super) type OnSubscribe = Arc<dyn Fn(&str, &McpServer) + Send + Sync>;
