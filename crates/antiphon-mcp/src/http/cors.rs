@@ -10,7 +10,7 @@ use antiphon::http::header::{
 use antiphon::http::{HeaderValue, Method, Response, StatusCode};
 use antiphon::transport::http::HttpBody;
 
-use super::policy::SESSION_ID;
+use super::legacy::SESSION_ID;
 
 /// The headers of both eras. `*` stands for `Mcp-Param-*`, whose names depend on the tools; it never includes
 /// `Authorization`.

@@ -93,6 +93,11 @@ impl HttpSession {
         &self.session
     }
 
+    /// Whether its client may send batches.
+    pub(super) fn allows_batches(&self) -> bool {
+        self.session.agreement().is_some_and(Agreement::allows_batches)
+    }
+
     /// The memory of what its client has sent with `initialize`.
     pub(super) fn handshake_bytes(&self) -> usize {
         self.session.agreement().map_or(0, Agreement::bytes)

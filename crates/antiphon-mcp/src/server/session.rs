@@ -44,6 +44,11 @@ impl Agreement {
         self.client.as_ref()?.decode().ok()
     }
 
+    /// Whether the client may send batches: only 2025-03-26 has them.
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.revision == Revision::V2025_03_26
+    }
+
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = [&self.capabilities, &self.client].into_iter().flatten();
