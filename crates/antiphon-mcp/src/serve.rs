@@ -71,7 +71,8 @@ impl McpServer {
         Ok(server.dialect(Dialect::mcp()).http_policy(http.policy(self)))
     }
 
-    /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results.
+    /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results. At the end,
+    /// running tasks fail, and handlers that wait for their clients are dropped, on all endpoints of this server.
     ///
     /// # Errors
     /// Fails if the endpoint has failed.
@@ -82,8 +83,18 @@ impl McpServer {
     ) -> Result<(), ServeError> {
         let stopping = async {
             stop.await;
-            self.stop_listening();
+            self.begin_shutdown();
         };
+        let _end = EndOfShutdown(self);
         Ok(bound.serve_until(self.clone(), stopping).await?)
+    }
+}
+
+/// Ends the work of a server that is not served any more, even if serving it was cancelled.
+struct EndOfShutdown<'a>(&'a McpServer);
+
+impl Drop for EndOfShutdown<'_> {
+    fn drop(&mut self) {
+        self.0.end_shutdown();
     }
 }

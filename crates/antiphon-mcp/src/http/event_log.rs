@@ -7,21 +7,17 @@
 //! Changes of the server become events only while a client reads the session's own stream. Before, they wait, each kind
 //! once, so a session that nobody reads takes no memory for them.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon::RawJson;
 use antiphon::transport::http::{EventSender, ServerSentEvent};
 use bytes::Bytes;
-use serde::Serialize;
 
 use super::endpoint_limits::LogBudget;
+use super::logged_streams::{LoggedStream, LoggedStreams, STANDALONE, id, parse};
+use super::notifications::{message_of, notification};
 use crate::server::Change;
 
-/// The stream that a GET opens.
-pub(super) const STANDALONE: u64 = 0;
-/// The memory of an event besides its data.
-const EVENT_OVERHEAD: usize = 64;
 /// The largest number of changes that wait for a reader: more than a client can subscribe to.
 const MAX_WAITING: usize = 1_100;
 
@@ -29,38 +25,7 @@ pub(super) struct EventLog {
     max_events: usize,
     max_bytes: usize,
     budget: Arc<LogBudget>,
-    state: Mutex<LogState>,
-}
-
-#[derive(Default)]
-struct LogState {
-    events: VecDeque<LoggedEvent>,
-    bytes: usize,
-    streams: HashMap<u64, StreamState>,
-    last_stream: u64,
-    /// The bytes of new events that the budget does not know yet.
-    added: usize,
-    /// The changes that no client could read yet.
-    waiting: Vec<Change>,
-}
-
-struct LoggedEvent {
-    stream: u64,
-    number: u64,
-    data: Bytes,
-}
-
-#[derive(Default)]
-struct StreamState {
-    /// The number of the last event.
-    last: u64,
-    /// The number of the last event that a client could read.
-    sent: u64,
-    /// How many of its events the log has.
-    kept: usize,
-    is_finished: bool,
-    /// The client that has opened or resumed the stream by a GET.
-    reader: Option<EventSender>,
+    state: Mutex<LoggedStreams>,
 }
 
 /// The event id that a client sends is not one of its session.
@@ -77,7 +42,7 @@ impl EventLog {
         let mut state = self.state();
         state.last_stream += 1;
         let stream = state.last_stream;
-        state.streams.insert(stream, StreamState::default());
+        state.streams.insert(stream, LoggedStream::default());
         stream
     }
 
@@ -165,7 +130,7 @@ impl EventLog {
     }
 
     /// Forgets the oldest events until the log is within its limits.
-    fn shrink(&self, state: &mut LogState) {
+    fn shrink(&self, state: &mut LoggedStreams) {
         self.budget.take(std::mem::take(&mut state.added));
         while state.events.len() > self.max_events
             || state.bytes > self.max_bytes
@@ -181,7 +146,7 @@ impl EventLog {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, LogState> {
+    fn state(&self) -> MutexGuard<'_, LoggedStreams> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -192,115 +157,12 @@ impl Drop for EventLog {
     }
 }
 
-impl LogState {
-    /// Adds an event. The log may then be over its limits.
-    fn append(&mut self, stream: u64, data: Bytes, is_last: bool) -> ServerSentEvent {
-        let entry = self.streams.entry(stream).or_default();
-        entry.last += 1;
-        entry.kept += 1;
-        entry.is_finished |= is_last;
-        let number = entry.last;
-        let event = event(stream, number, data.clone());
-        entry.tell(&event, number);
-        if entry.is_finished {
-            entry.finish_reader();
-        }
-        let logged = LoggedEvent { stream, number, data };
-        self.bytes += logged.bytes();
-        self.added += logged.bytes();
-        self.events.push_back(logged);
-        event
-    }
-
-    /// Forgets a finished stream that has no events any more.
-    fn forget_if_empty(&mut self, stream: u64) {
-        if self.streams.get(&stream).is_some_and(|it| it.is_finished && it.kept == 0) {
-            self.streams.remove(&stream);
-        }
-    }
-
-    /// Sends the events after `number` to a reader, which then gets the next ones too.
-    fn replay(&mut self, stream: u64, number: u64, reader: EventSender) {
-        let Some(entry) = self.streams.get_mut(&stream) else { return };
-        if let Some(earlier) = entry.reader.replace(reader) {
-            earlier.finish();
-        }
-        let missed = self.events.iter().filter(|it| it.stream == stream && it.number > number);
-        for missed in missed {
-            entry.tell(&event(stream, missed.number, missed.data.clone()), missed.number);
-        }
-        if entry.is_finished {
-            entry.finish_reader();
-        }
-        if stream == STANDALONE {
-            for change in std::mem::take(&mut self.waiting) {
-                self.append(STANDALONE, message_of(&change), false);
-            }
-        }
-    }
-}
-
-impl LoggedEvent {
-    /// What the event counts in the limits.
-    fn bytes(&self) -> usize {
-        self.data.len() + EVENT_OVERHEAD
-    }
-}
-
-impl StreamState {
-    /// Sends an event to the reader. One that reads too slowly loses its stream, and resumes it from the log.
-    fn tell(&mut self, event: &ServerSentEvent, number: u64) {
-        let Some(reader) = &self.reader else { return };
-        match reader.try_send(event) {
-            Ok(()) => self.sent = self.sent.max(number),
-            Err(_) => self.reader = None,
-        }
-    }
-
-    fn finish_reader(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.finish();
-        }
-    }
-}
-
-fn message_of(change: &Change) -> Bytes {
-    notification(change.method(), &change.params(None))
-}
-
-fn notification(method: &str, params: &impl Serialize) -> Bytes {
-    #[derive(Serialize)]
-    struct Notification<'a, P> {
-        jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a P,
-    }
-    let notification = Notification { jsonrpc: "2.0", method, params };
-    let message = serde_json::to_vec(&notification).unwrap_or_else(|error| {
-        tracing::error!(%error, method, "a notification cannot be encoded");
-        Vec::new()
-    });
-    Bytes::from(message)
-}
-
-fn event(stream: u64, number: u64, data: Bytes) -> ServerSentEvent {
-    ServerSentEvent::data(data).id(id(stream, number))
-}
-
-fn id(stream: u64, number: u64) -> String {
-    format!("{stream}-{number}")
-}
-
-fn parse(id: &str) -> Option<(u64, u64)> {
-    let (stream, number) = id.split_once('-')?;
-    Some((stream.parse().ok()?, number.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use antiphon::transport::http::EventStream;
     use http_body_util::BodyExt as _;
 
+    use super::super::logged_streams::EVENT_OVERHEAD;
     use super::*;
 
     fn data(text: &'static str) -> Bytes {

@@ -16,7 +16,9 @@ use super::event_log::{EventLog, UnknownEvent};
 use super::incoming::Incoming;
 use super::options::StreamableHttp;
 use super::outgoing_calls::OutgoingCalls;
-use crate::server::{Change, ChangeFilter, ChangeListener, ChangeListeners, Session, SessionLink};
+use crate::server::{
+    Agreement, Change, ChangeFilter, ChangeListener, ChangeListeners, Session, SessionLink,
+};
 
 pub(crate) struct HttpSession {
     id: String,
@@ -91,6 +93,16 @@ impl HttpSession {
         &self.session
     }
 
+    /// Whether its client may send batches.
+    pub(super) fn allows_batches(&self) -> bool {
+        self.session.agreement().is_some_and(Agreement::allows_batches)
+    }
+
+    /// The memory of what its client has sent with `initialize`.
+    pub(super) fn handshake_bytes(&self) -> usize {
+        self.session.agreement().map_or(0, Agreement::bytes)
+    }
+
     pub(super) fn shared(&self) -> &Arc<SharedState> {
         &self.shared
     }
@@ -115,6 +127,10 @@ impl HttpSession {
     /// Fails if a call with this id runs already, or if too many calls run.
     pub(super) fn begin_call(self: &Arc<Self>, id: &str) -> Result<RunningCall, ErrorObject> {
         let mut calls = self.calls();
+        // Checked under the lock that ends the calls: nobody could cancel a call that begins after its session has ended.
+        if self.shared.ended.is_cancelled() {
+            return Err(ErrorObject::invalid_request().with_data("the session has ended"));
+        }
         if calls.contains_key(id) {
             let reason = "a request with this id is running";
             return Err(ErrorObject::invalid_request().with_data(reason));
@@ -160,8 +176,8 @@ impl HttpSession {
 
     /// Ends the session: cancels its calls and closes its streams.
     pub(super) fn end(&self) {
-        self.calls().values().for_each(CancellationToken::cancel);
         self.shared.ended.cancel();
+        self.calls().values().for_each(CancellationToken::cancel);
         self.shared.outgoing.end();
         self.shared.log.end();
     }
@@ -241,5 +257,23 @@ impl ChangeListener for SharedState {
 
     fn wants(&self, change: &Change) -> bool {
         self.filter.lock().unwrap_or_else(PoisonError::into_inner).wants(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_begins_after_the_end() {
+        let options = StreamableHttp::new();
+        let limits = EndpointLimits::new(&options);
+        let session = HttpSession::new("s".to_owned(), Principal::default(), &options, &limits);
+        let session = Arc::new(session);
+        let running = session.begin_call("1").unwrap();
+        session.end();
+        assert!(running.cancelled.is_cancelled());
+        // A request that has found the session before its end.
+        assert!(session.begin_call("2").is_err());
     }
 }

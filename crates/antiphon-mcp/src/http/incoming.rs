@@ -36,6 +36,11 @@ impl<'a> Incoming<'a> {
         serde_json::from_slice(body).ok()
     }
 
+    /// The id of a request; `None` for other messages.
+    pub(super) fn request_id(&self) -> Option<&'a RawValue> {
+        self.id.filter(|id| self.method.is_some() && id.get() != "null")
+    }
+
     /// Whether the message is a response.
     pub(super) fn is_response(&self) -> bool {
         self.method.is_none() && (self.result.is_some() || self.error.is_some())

@@ -3,16 +3,22 @@
 //! One endpoint serves both eras. A modern request states its revision in its body and its headers, and stands for
 //! itself. A legacy request belongs to the session of its `Mcp-Session-Id`, which `initialize` has created.
 
+mod accept;
+mod cors;
 mod endpoint_limits;
 mod event_log;
 mod headers;
 mod http_session;
 mod http_sse;
 mod incoming;
+mod legacy;
+mod logged_streams;
+mod notifications;
 mod options;
 mod outgoing_calls;
 mod policy;
 mod request;
+mod responses;
 mod resumable_stream;
 mod sessions;
 
@@ -22,7 +28,7 @@ use antiphon::transport::http::HttpService;
 pub use options::StreamableHttp;
 pub use policy::McpPolicy;
 
-pub(crate) use request::{HttpRequest, close_stream};
+pub(crate) use request::{HttpRequest, close_stream, may_be_modern};
 
 use crate::McpServer;
 

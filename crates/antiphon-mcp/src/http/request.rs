@@ -13,8 +13,10 @@ use crate::server::Session;
 /// The request that a call came in.
 #[derive(Clone)]
 pub(crate) enum HttpRequest {
-    /// It stands for itself.
+    /// It stands for itself. Its headers are checked.
     Modern,
+    /// The policy could not read it, so it cannot be served, whatever the engine reads.
+    Unread,
     /// A legacy request of a server without sessions.
     Stateless(Arc<Session>),
     /// A request of a session.
@@ -32,11 +34,21 @@ impl HttpRequest {
     ) -> BoxFuture<'static, Outcome> {
         match self {
             Self::Modern => server.serve_request(call, cx, None),
+            Self::Unread => {
+                let error = ErrorObject::invalid_request().with_data("the message is not readable");
+                Box::pin(std::future::ready(Err(error)))
+            }
             Self::Stateless(session) => server.serve_request(call, cx, Some(&session)),
             Self::NewSession(new) => server.serve_request(call, cx, Some(new.session())),
             Self::Session(session) => in_session(&session, server, call, cx),
         }
     }
+}
+
+/// Whether a request with modern metadata may be served: over HTTP, only if the policy has checked its headers. A batch
+/// has none that could match.
+pub(crate) fn may_be_modern(cx: &Context) -> bool {
+    matches!(cx.extensions().get(), None | Some(HttpRequest::Modern))
 }
 
 /// Serves a call of a session, which a later POST can cancel.

@@ -18,8 +18,8 @@ use super::questions::Unanswered;
 use super::session::Session;
 use crate::types::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
-    ElicitResult, ElicitUrlParams, ElicitationCapability, ElicitationSchema, ListRootsResult, Root,
-    RootsCapability, SamplingCapability, methods,
+    ElicitResult, ElicitUrlParams, ElicitationCapability, ElicitationSchema, IncludeContext,
+    ListRootsResult, Revision, Root, RootsCapability, SamplingCapability, methods,
 };
 
 /// The answer of a user to a form.
@@ -130,9 +130,12 @@ impl RequestContext {
     /// Notifies a client of 2025-11-25 that the user has finished at the URL of this elicitation. Modern clients learn it
     /// when they repeat their request.
     pub async fn elicitation_completed(&self, elicitation_id: &str) {
-        if !self.era().is_modern() {
-            let params = serde_json::json!({ "elicitationId": elicitation_id });
-            let _ = self.notify(methods::ELICITATION_COMPLETE, params).await;
+        let Some(session) = self.session() else { return };
+        let params = serde_json::json!({ "elicitationId": elicitation_id });
+        let Ok(params) = RawJson::encode(&params) else { return };
+        // The user may finish long after the request has ended with the error that names the URL.
+        if self.notify(methods::ELICITATION_COMPLETE, &params).await.is_err() {
+            let _ = session.link().notify(methods::ELICITATION_COMPLETE, params).await;
         }
     }
 
@@ -258,6 +261,11 @@ impl Ask<'_> {
         let mut capability = SamplingCapability::default();
         if params.tools.is_some() || params.tool_choice.is_some() {
             capability = capability.with_tools(serde_json::Map::new());
+        }
+        // Earlier revisions have no such capability.
+        let includes = params.include_context.is_some_and(|it| it != IncludeContext::None);
+        if includes && self.cx.revision() >= Revision::V2025_11_25 {
+            capability = capability.with_context(serde_json::Map::new());
         }
         let required = ClientCapabilities::new().with_sampling(capability);
         self.ask(methods::CREATE_MESSAGE, &params, required).await

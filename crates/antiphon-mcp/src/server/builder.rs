@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::changes::ChangeListeners;
-use super::forwarding::{EndOfServer, OtherReader, OtherSubscriber};
+use super::forwarding::{OtherReader, OtherSubscriber};
 use super::kept_handlers::KeptHandlers;
+use super::lifetime::Lifetime;
 use super::prompt::ServerPrompt;
 use super::registry::Registry;
 use super::reply;
 use super::request_state::StateSigner;
-use super::resource::{ServerResource, ServerTemplate};
+use super::resource::ServerResource;
+use super::resource_template::ServerTemplate;
 use super::session_servers::SessionServers;
 use super::tasks::{TaskSettings, TaskStore};
 use super::tool::ServerTool;
@@ -270,7 +270,9 @@ impl ServerBuilder {
             settings.declared.prompts.get_or_insert_default();
             prompts.insert(&prompt.prompt().name.clone(), prompt);
         }
-        McpServer(Arc::new(ServerState {
+        let lifetime = Lifetime::new();
+        let _handle = Some(lifetime.handle());
+        let state = ServerState {
             result_prefix: reply::result_prefix(&self.implementation),
             implementation: self.implementation,
             tasks: TaskStore::new(settings.tasks.clone()),
@@ -282,9 +284,9 @@ impl ServerBuilder {
             listeners: ChangeListeners::default(),
             signer: signer.with_lifetime(self.state_lifetime),
             kept: KeptHandlers::new(self.kept_handlers),
-            stopping: CancellationToken::new(),
-            dropped: EndOfServer::default(),
-        }))
+            lifetime,
+        };
+        McpServer { state: Arc::new(state), _handle }
     }
 }
 
@@ -293,24 +295,19 @@ impl Settings {
     pub(super) fn capabilities(&self, server: &McpServer) -> ServerCapabilities {
         let mut capabilities = self.declared.clone();
         let list_changed = ListChangedCapability::default().with_list_changed(true);
-        if capabilities.tools.is_some() || !server.0.tools.is_empty() {
+        if capabilities.tools.is_some() || !server.state.tools.is_empty() {
             capabilities.tools = Some(list_changed.clone());
         }
-        if capabilities.prompts.is_some() || !server.0.prompts.is_empty() {
+        if capabilities.prompts.is_some() || !server.state.prompts.is_empty() {
             capabilities.prompts = Some(list_changed);
         }
-        let has_resources = !server.0.resources.is_empty() || !server.0.templates.is_empty();
+        let has_resources =
+            !server.state.resources.is_empty() || !server.state.templates.is_empty();
         if capabilities.resources.is_some() || has_resources {
             let all = ResourcesCapability::default().with_list_changed(true).with_subscribe(true);
             capabilities.resources = Some(all);
         }
-        let completes = server
-            .0
-            .prompts
-            .find(|it| (!it.completers().is_empty()).then_some(()))
-            .is_some()
-            || server.0.templates.find(|it| (!it.completers().is_empty()).then_some(())).is_some();
-        if completes {
+        if server.has_completions() {
             capabilities.completions.get_or_insert_default();
         }
         capabilities.logging.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! Completion of the arguments of prompts and of the variables of templates.
+//! Completion of the arguments of prompts and of the variables of templates: `completion/complete`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,8 +8,10 @@ use antiphon::{BoxFuture, Outcome};
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::forwarding::ResultMembers;
+use super::offers::short;
 use super::reply::{complete, complete_members};
-use crate::types::{CompleteParams, CompleteResult, Completion};
+use super::request::invalid_params;
+use crate::types::{CompleteParams, CompleteResult, Completion, Reference};
 
 /// Completes the arguments of one prompt, or the variables of one template.
 #[derive(Clone)]
@@ -89,5 +91,29 @@ impl Completer {
         F: Future<Output = Vec<String>> + Send + 'static,
     {
         Self(Arc::new(move |typed, known| Box::pin(complete(typed, known))))
+    }
+}
+
+/// Serves `completion/complete`.
+pub(super) async fn complete_argument(cx: RequestContext, params: CompleteParams) -> Outcome {
+    let server = &cx.server().state;
+    match &params.reference {
+        Reference::Prompt { name, .. } => {
+            let prompt = server.prompts.get(name);
+            let prompt = prompt.ok_or_else(|| {
+                invalid_params("ref.name", &format!("unknown prompt `{}`", short(name)))
+            })?;
+            prompt.completers().complete(&cx, params).await
+        }
+        Reference::Resource { uri } => match server.templates.get(uri) {
+            Some(template) => template.completers().complete(&cx, params).await,
+            None if server.resources.get(uri).is_some() => {
+                complete(&cx, CompleteResult::new(Completion::default()))
+            }
+            None => {
+                let reason = format!("unknown resource template `{}`", short(uri));
+                Err(invalid_params("ref.uri", &reason))
+            }
+        },
     }
 }

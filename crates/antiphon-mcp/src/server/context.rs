@@ -17,7 +17,7 @@ use super::era::Era;
 use super::error::missing_capability;
 use super::questions::Questions;
 use super::request::{RequestMeta, RequestParams};
-use super::session::Session;
+use super::session::{Agreement, Session};
 use super::tasks::{self, Task, TaskSlot};
 use crate::types::{ClientCapabilities, Implementation, LoggingLevel, Meta, Revision, methods};
 
@@ -64,7 +64,7 @@ struct RequestOnWire {
 
 impl RequestContext {
     pub(crate) fn new(
-        server: McpServer,
+        server: &McpServer,
         era: Era,
         rpc: Context,
         params: Option<Params>,
@@ -72,7 +72,7 @@ impl RequestContext {
         questions: Questions,
     ) -> Self {
         Self(Arc::new(RequestState {
-            server,
+            server: server.for_request(),
             era,
             on_wire: Mutex::new(RequestOnWire {
                 rpc,
@@ -87,7 +87,8 @@ impl RequestContext {
         }))
     }
 
-    /// The server, for example to notify its clients that a resource was updated.
+    /// The server, for example to notify its clients that a resource was updated. It is no handle: a clone of it does
+    /// not keep the server alive.
     pub fn server(&self) -> &McpServer {
         &self.0.server
     }
@@ -101,7 +102,7 @@ impl RequestContext {
     pub fn client_info(&self) -> Option<Implementation> {
         match &self.0.era {
             Era::Modern(_) => self.meta_member(|meta| meta.client_info.map(RawValue::get)),
-            Era::Legacy(session) => session.agreement().map(|agreement| agreement.client.clone()),
+            Era::Legacy(session) => session.agreement()?.client(),
         }
     }
 
@@ -109,9 +110,7 @@ impl RequestContext {
     pub fn client_capabilities(&self) -> ClientCapabilities {
         let capabilities = match &self.0.era {
             Era::Modern(_) => self.meta_member(|meta| meta.client_capabilities.map(RawValue::get)),
-            Era::Legacy(session) => {
-                session.agreement().map(|agreement| agreement.capabilities.clone())
-            }
+            Era::Legacy(session) => session.agreement().and_then(Agreement::capabilities),
         };
         capabilities.unwrap_or_default()
     }
@@ -158,9 +157,9 @@ impl RequestContext {
     }
 
     /// Returns the context of the same request at another server.
-    pub(crate) fn of_server(&self, server: McpServer) -> Self {
+    pub(crate) fn of_server(&self, server: &McpServer) -> Self {
         Self(Arc::new(RequestState {
-            server,
+            server: server.for_request(),
             era: self.0.era.clone(),
             on_wire: Mutex::new(self.on_wire().clone()),
             progress: Mutex::default(),

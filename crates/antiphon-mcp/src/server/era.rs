@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use antiphon::ErrorObject;
+use antiphon::{Code, ErrorObject};
 
 use super::request::{RequestMeta, invalid_params};
 use super::session::Session;
-use crate::types::error_codes::{UNSUPPORTED_PROTOCOL_VERSION, UnsupportedProtocolVersion};
+use crate::types::error_codes::{
+    RESOURCE_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, URL_ELICITATION_REQUIRED,
+    UnsupportedProtocolVersion,
+};
 use crate::types::{LoggingLevel, Revision};
 
 /// The era of one request.
@@ -91,6 +94,16 @@ fn modern(
         )),
         None => Err(missing("clientCapabilities")),
     }
+}
+
+/// The error of a modern request in its own codes: those of earlier revisions must not be sent any more.
+pub(crate) fn without_legacy_codes(error: ErrorObject) -> ErrorObject {
+    let code = match error.code.0 {
+        RESOURCE_NOT_FOUND => Code::INVALID_PARAMS,
+        URL_ELICITATION_REQUIRED => Code::INTERNAL_ERROR,
+        _ => return error,
+    };
+    ErrorObject { code, ..error }
 }
 
 /// The error -32022, with the revisions that the server supports.

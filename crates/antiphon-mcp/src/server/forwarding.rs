@@ -4,60 +4,22 @@
 //! are.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use antiphon::RawJson;
-use tokio_util::sync::CancellationToken;
 
 use super::completion::Completers;
 use super::context::RequestContext;
 use super::error::RequestError;
 use super::interest::OnSubscribe;
 use super::prompt::ServerPrompt;
-use super::resource::{self, ServerResource, ServerTemplate};
-use super::tool::{IntoToolResult, ServerTool, dynamic_handler};
-use super::{McpServer, ServerBuilder, ServerState};
+use super::resource::{self, ServerResource};
+use super::resource_template::{self, ServerTemplate};
+use super::tool::ServerTool;
+use super::tool_handler::dynamic_handler;
+use super::tool_result::IntoToolResult;
+use super::{McpServer, ServerBuilder};
 use crate::types::{CompleteParams, Implementation, Resource, ResourceTemplate, Tool};
-
-/// A server, without keeping it alive.
-pub(crate) struct WeakServer {
-    server: Weak<ServerState>,
-    dropped: CancellationToken,
-}
-
-impl WeakServer {
-    pub(crate) fn upgrade(&self) -> Option<McpServer> {
-        self.server.upgrade().map(McpServer)
-    }
-
-    /// Waits until the server is dropped.
-    pub(crate) async fn dropped(&self) {
-        self.dropped.cancelled().await;
-    }
-}
-
-impl McpServer {
-    pub(crate) fn downgrade(&self) -> WeakServer {
-        let dropped = self.0.dropped.token().clone();
-        WeakServer { server: Arc::downgrade(&self.0), dropped }
-    }
-}
-
-/// The end of a server: cancels its token when it is dropped.
-#[derive(Default)]
-pub(super) struct EndOfServer(CancellationToken);
-
-impl EndOfServer {
-    fn token(&self) -> &CancellationToken {
-        &self.0
-    }
-}
-
-impl Drop for EndOfServer {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
 
 impl ServerTool {
     /// Creates a tool whose arguments are checked by another server. A header that its schema asks for wrongly is
@@ -97,7 +59,7 @@ impl ServerTemplate {
     where
         F: Future<Output = Result<ResultMembers, RequestError>> + Send + 'static,
     {
-        resource::forwarded_template(template, reader)
+        resource_template::forwarded(template, reader)
     }
 
     /// Completes its variables at another server.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer};
 
 use super::McpServer;
-use super::session::{NoLink, PeerLink, Session};
+use super::session::{Agreement, NoLink, PeerLink, Session};
 use crate::http::HttpRequest;
-use crate::types::{Revision, methods};
+use crate::types::methods;
 
 impl Handler for McpServer {
     /// Serves a request over HTTP, whose session the HTTP policy has found.
@@ -41,8 +41,7 @@ struct ConnectionHandler {
 
 impl Handler for ConnectionHandler {
     fn accepts_batches(&self) -> bool {
-        let agreement = self.session.agreement();
-        agreement.is_some_and(|agreement| agreement.revision == Revision::V2025_03_26)
+        self.session.agreement().is_some_and(Agreement::allows_batches)
     }
 
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::McpServer;
 use super::changes::Change;
-use super::resource::{ServerResource, ServerTemplate};
+use super::resource::ServerResource;
+use super::resource_template::ServerTemplate;
 
 /// Takes note that a client has subscribed to the resource with this URI.
 pub(super) type OnSubscribe = Arc<dyn Fn(&str, &McpServer) + Send + Sync>;
@@ -20,10 +21,10 @@ impl McpServer {
 
     /// Tells a resource that a client has subscribed to it.
     pub(super) fn begin_interest(&self, uri: &str) {
-        let on_subscribe = match self.0.resources.get(uri) {
+        let on_subscribe = match self.state.resources.get(uri) {
             Some(resource) => resource.on_subscribe.clone(),
             None => self
-                .0
+                .state
                 .templates
                 .find(|template| template.matches(uri).map(|_| template.on_subscribe.clone()))
                 .map_or_else(

@@ -2,13 +2,14 @@
 //!
 //! By default a handler runs again from its start when the answers are there, so the server keeps nothing. A handler
 //! that cannot run twice, such as a call that is passed on to another server, is kept here instead. Their number and
-//! their time are limited.
+//! their time are limited, and they end with their server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use antiphon::{BoxFuture, Outcome};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::context::RequestContext;
@@ -28,7 +29,7 @@ pub(crate) struct KeptHandlers {
 
 struct KeptEntry {
     handler: KeptHandler,
-    /// Ends the handler if nobody comes back.
+    /// Ends the handler if nobody comes back, or with the server.
     _timer: AbortOnDropHandle<()>,
 }
 
@@ -37,11 +38,12 @@ impl KeptHandlers {
         Arc::new(Self { limit, kept: Mutex::default() })
     }
 
-    /// Keeps a handler for this time. Returns its id; `None` if the server keeps too many.
+    /// Keeps a handler for this time, or until `ended`. Returns its id; `None` if the server keeps too many.
     pub(crate) fn keep(
         self: &Arc<Self>,
         handler: KeptHandler,
         lifetime: Duration,
+        ended: CancellationToken,
     ) -> Result<Option<String>, StateError> {
         let id = random_id()?;
         let mut kept = self.kept();
@@ -50,8 +52,10 @@ impl KeptHandlers {
         }
         let (weak, expired) = (Arc::downgrade(self), id.clone());
         let timer = tokio::spawn(async move {
-            tokio::time::sleep(lifetime).await;
-            // The server may end first.
+            tokio::select! {
+                () = tokio::time::sleep(lifetime) => {}
+                () = ended.cancelled() => {}
+            }
             if let Some(handlers) = weak.upgrade() {
                 drop(handlers.take(&expired));
             }

@@ -14,6 +14,7 @@ use super::changes::{
 use super::context::RequestContext;
 use super::request::{decode_params, invalid_params};
 use super::tasks;
+use crate::http::HttpRequest;
 use crate::types::{SubscriptionFilter, SubscriptionsListenParams, methods};
 
 /// Serves `subscriptions/listen`.
@@ -31,11 +32,16 @@ pub(crate) async fn listen(cx: RequestContext, params: Option<Params>) -> Outcom
     let id = subscription_id(&cx)?;
     let acknowledged = Acknowledged { meta: SubscriptionMeta::new(&id), notifications: &accepted };
     cx.notify(methods::SUBSCRIPTIONS_ACKNOWLEDGED, acknowledged).await?;
-    let stopping = cx.server().0.stopping.clone();
+    let stopping = cx.server().state.lifetime.listening();
     tokio::select! {
         biased;
         () = stopping.cancelled() => {}
         error = tell(&cx, &changes, &id) => return Err(error),
+    }
+    // A stream of HTTP ends by itself. On a shared channel, the client is told first.
+    if cx.rpc().extensions().get::<HttpRequest>().is_none() {
+        let cancelled = Cancelled { meta: SubscriptionMeta::new(&id), request_id: &id };
+        let _ = cx.notify(methods::CANCELLED, cancelled).await;
     }
     let server = cx.server();
     let meta = SubscriptionMeta::new(&id).of(server.implementation());
@@ -47,6 +53,15 @@ struct Acknowledged<'a> {
     #[serde(rename = "_meta")]
     meta: SubscriptionMeta<'a>,
     notifications: &'a SubscriptionFilter,
+}
+
+/// The notification that the server ends a subscription.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled<'a> {
+    #[serde(rename = "_meta")]
+    meta: SubscriptionMeta<'a>,
+    request_id: &'a RawJson,
 }
 
 /// The result at the end of a subscription.

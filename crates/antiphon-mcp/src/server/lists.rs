@@ -27,7 +27,7 @@ pub(crate) fn discover(cx: &RequestContext) -> Outcome {
 /// The result of `tools/list`.
 pub(crate) fn tools(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
     let server = cx.server();
-    let page = page(server, &server.0.tools, cursor)?;
+    let page = page(server, &server.state.tools, cursor)?;
     let tools = page.entries.iter().map(|tool| description(cx, tool)).collect();
     let mut result = ListToolsResult::new(tools);
     (result.next_cursor, result.cache) = (page.next, cache(cx));
@@ -55,7 +55,7 @@ fn description(cx: &RequestContext, tool: &ServerTool) -> Tool {
 /// The result of `resources/list`.
 pub(crate) fn resources(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
     let server = cx.server();
-    let page = page(server, &server.0.resources, cursor)?;
+    let page = page(server, &server.state.resources, cursor)?;
     let resources = page.entries.iter().map(|entry| entry.resource().clone()).collect();
     let mut result = ListResourcesResult::new(resources);
     (result.next_cursor, result.cache) = (page.next, cache(cx));
@@ -65,7 +65,7 @@ pub(crate) fn resources(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
 /// The result of `resources/templates/list`.
 pub(crate) fn templates(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
     let server = cx.server();
-    let page = page(server, &server.0.templates, cursor)?;
+    let page = page(server, &server.state.templates, cursor)?;
     let templates = page.entries.iter().map(|entry| entry.template().clone()).collect();
     let mut result = ListResourceTemplatesResult::new(templates);
     (result.next_cursor, result.cache) = (page.next, cache(cx));
@@ -75,7 +75,7 @@ pub(crate) fn templates(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
 /// The result of `prompts/list`.
 pub(crate) fn prompts(cx: &RequestContext, cursor: Option<&str>) -> Outcome {
     let server = cx.server();
-    let page = page(server, &server.0.prompts, cursor)?;
+    let page = page(server, &server.state.prompts, cursor)?;
     let prompts = page.entries.iter().map(|entry| entry.prompt().clone()).collect();
     let mut result = ListPromptsResult::new(prompts);
     (result.next_cursor, result.cache) = (page.next, cache(cx));

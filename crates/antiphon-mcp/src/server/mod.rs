@@ -13,10 +13,13 @@ mod era;
 mod error;
 mod forwarding;
 mod handler;
+mod initialize;
 mod interest;
 mod kept_handlers;
+mod lifetime;
 mod listen;
 mod lists;
+mod offers;
 mod prompt;
 mod questions;
 mod registry;
@@ -24,40 +27,47 @@ mod reply;
 mod request;
 mod request_state;
 mod resource;
+mod resource_contents;
+mod resource_template;
 mod rounds;
 mod schema;
 mod session;
 mod session_servers;
 mod tasks;
 mod tool;
+mod tool_handler;
+mod tool_result;
 mod uri_template;
+mod uri_variables;
 
 use std::fmt;
 use std::sync::Arc;
-
-use tokio_util::sync::CancellationToken;
 
 pub use ask::{Ask, Elicited};
 pub use builder::{Rounds, ServerBuilder};
 pub use context::RequestContext;
 pub use error::{AskError, RequestError, ToolError};
 pub use prompt::{IntoPromptResult, ServerPrompt};
-pub use resource::{IntoResourceContents, InvalidTemplate, ServerResource, ServerTemplate};
+pub use resource::ServerResource;
+pub use resource_contents::IntoResourceContents;
+pub use resource_template::{InvalidTemplate, ServerTemplate};
 pub use session_servers::NewSession;
 pub use tasks::TaskSettings;
-pub use tool::{IntoToolResult, InvalidTool, ServerTool, Structured, ToolOutput};
+pub use tool::{InvalidTool, ServerTool};
+pub use tool_result::{IntoToolResult, Structured, ToolOutput};
 
 pub(crate) use changes::{Change, ChangeFilter, ChangeListener, ChangeListeners};
 pub(crate) use era::{check_modern, unsupported};
-pub(crate) use forwarding::{ResultMembers, WeakServer};
+pub(crate) use forwarding::ResultMembers;
+pub(crate) use lifetime::WeakServer;
 pub(crate) use request::{RequestMeta, RequestParams};
 pub(crate) use request_state::random_id;
-pub(crate) use session::{NoLink, Session, SessionLink};
+pub(crate) use session::{Agreement, NoLink, Session, SessionLink};
 pub(crate) use tasks::{iso_8601, related};
 
 use builder::Settings;
-use forwarding::EndOfServer;
 use kept_handlers::KeptHandlers;
+use lifetime::{EndOnDrop, Lifetime};
 use registry::Registry;
 use request_state::StateSigner;
 use tasks::TaskStore;
@@ -68,6 +78,9 @@ use crate::types::{Implementation, ServerCapabilities};
 ///
 /// It is a handle: clones are the same server, and tools, resources and prompts can be added and removed while it runs.
 /// Clients are notified. [`serve`](Self::serve) serves it on an endpoint; it is also an [`antiphon::Handler`].
+///
+/// When the last handle is dropped, the server ends its running tasks and the handlers that wait for their clients. A
+/// connection and an HTTP service are handles too; the server of a [`RequestContext`] is not.
 ///
 /// ```
 /// use antiphon_mcp::{McpServer, RequestContext, ServerTool};
@@ -87,7 +100,11 @@ use crate::types::{Implementation, ServerCapabilities};
 /// server.remove_tool("greet");
 /// ```
 #[derive(Clone)]
-pub struct McpServer(Arc<ServerState>);
+pub struct McpServer {
+    state: Arc<ServerState>,
+    /// `None` in a request, which does not keep the server alive.
+    _handle: Option<Arc<EndOnDrop>>,
+}
 
 struct ServerState {
     implementation: Implementation,
@@ -102,8 +119,7 @@ struct ServerState {
     signer: StateSigner,
     kept: Arc<KeptHandlers>,
     tasks: Arc<TaskStore>,
-    stopping: CancellationToken,
-    dropped: EndOfServer,
+    lifetime: Lifetime,
 }
 
 impl McpServer {
@@ -114,19 +130,19 @@ impl McpServer {
 
     /// The name and the version of the server.
     pub fn implementation(&self) -> &Implementation {
-        &self.0.implementation
+        &self.state.implementation
     }
 
     /// Adds a tool, or replaces the one with its name. Clients are notified.
     pub fn add_tool(&self, tool: ServerTool) {
         let name = tool.name().to_owned();
-        self.0.tools.insert(&name, tool);
+        self.state.tools.insert(&name, tool);
         self.publish(&Change::Tools);
     }
 
     /// Removes a tool. Returns whether there was one. Clients are notified. Running calls continue.
     pub fn remove_tool(&self, name: &str) -> bool {
-        let is_removed = self.0.tools.remove(name);
+        let is_removed = self.state.tools.remove(name);
         if is_removed {
             self.publish(&Change::Tools);
         }
@@ -136,13 +152,13 @@ impl McpServer {
     /// Adds a resource, or replaces the one with its URI. Clients are notified.
     pub fn add_resource(&self, resource: ServerResource) {
         let uri = resource.resource().uri.clone();
-        self.0.resources.insert(&uri, resource);
+        self.state.resources.insert(&uri, resource);
         self.publish(&Change::Resources);
     }
 
     /// Removes a resource. Returns whether there was one. Clients are notified.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        let is_removed = self.0.resources.remove(uri);
+        let is_removed = self.state.resources.remove(uri);
         if is_removed {
             self.publish(&Change::Resources);
         }
@@ -152,13 +168,13 @@ impl McpServer {
     /// Adds a resource template, or replaces the one with the same template. Clients are notified.
     pub fn add_template(&self, template: ServerTemplate) {
         let uri = template.template().uri_template.clone();
-        self.0.templates.insert(&uri, template);
+        self.state.templates.insert(&uri, template);
         self.publish(&Change::Resources);
     }
 
     /// Removes a resource template. Returns whether there was one. Clients are notified.
     pub fn remove_template(&self, uri_template: &str) -> bool {
-        let is_removed = self.0.templates.remove(uri_template);
+        let is_removed = self.state.templates.remove(uri_template);
         if is_removed {
             self.publish(&Change::Resources);
         }
@@ -168,13 +184,13 @@ impl McpServer {
     /// Adds a prompt, or replaces the one with its name. Clients are notified.
     pub fn add_prompt(&self, prompt: ServerPrompt) {
         let name = prompt.prompt().name.clone();
-        self.0.prompts.insert(&name, prompt);
+        self.state.prompts.insert(&name, prompt);
         self.publish(&Change::Prompts);
     }
 
     /// Removes a prompt. Returns whether there was one. Clients are notified.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        let is_removed = self.0.prompts.remove(name);
+        let is_removed = self.state.prompts.remove(name);
         if is_removed {
             self.publish(&Change::Prompts);
         }
@@ -202,42 +218,42 @@ impl McpServer {
     }
 
     fn publish(&self, change: &Change) {
-        self.0.listeners.publish(change);
+        self.state.listeners.publish(change);
     }
 
-    /// Ends the streams of `subscriptions/listen`, each with its result, so that a shutdown does not wait for them.
-    /// [`serve_until`](Self::serve_until) calls it.
+    /// Ends the open streams of `subscriptions/listen`, each with its result, so that a shutdown does not wait for them.
+    /// [`serve_until`](Self::serve_until) does so itself.
     pub fn stop_listening(&self) {
-        self.0.stopping.cancel();
+        self.state.lifetime.end_listening();
     }
 
     /// What the server supports, without tasks: the two eras declare them in different ways.
     pub fn capabilities(&self) -> ServerCapabilities {
-        self.0.settings.capabilities(self)
+        self.state.settings.capabilities(self)
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        &self.0.settings
+        &self.state.settings
     }
 
     pub(crate) fn result_prefix(&self) -> &str {
-        &self.0.result_prefix
+        &self.state.result_prefix
     }
 
     pub(crate) fn listeners(&self) -> &ChangeListeners {
-        &self.0.listeners
+        &self.state.listeners
     }
 
     /// The tool with this name.
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<ServerTool>> {
-        self.0.tools.get(name)
+        self.state.tools.get(name)
     }
 }
 
 impl fmt::Debug for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServer")
-            .field("implementation", &self.0.implementation)
+            .field("implementation", &self.state.implementation)
             .finish_non_exhaustive()
     }
 }

@@ -239,7 +239,7 @@ fn decode<A: DeserializeOwned>(given: &BTreeMap<String, String>) -> Result<A, Re
     {
         return Ok(unit);
     }
-    super::resource::variables(given.clone())
+    super::uri_variables::variables(given.clone())
         .map_err(|reason| RequestError(invalid_params("arguments", &reason)))
 }
 

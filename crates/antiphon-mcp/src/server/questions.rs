@@ -5,7 +5,7 @@
 //! soon as its handler waits for a question. Questions that wait at the same time are asked together. In a task the
 //! handler keeps waiting, and the client answers there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, Waker};
@@ -25,6 +25,8 @@ pub(crate) struct Questions(Mutex<QuestionsState>);
 #[derive(Default)]
 struct QuestionsState {
     answers: HashMap<String, Box<RawValue>>,
+    /// The keys of the answers that the handler has asked for. The client may send others, which nobody keeps.
+    used: HashSet<String>,
     /// The questions that a legacy client could not answer, until their askers know.
     failures: HashMap<String, CallError>,
     steps: Vec<(String, Box<RawValue>)>,
@@ -55,24 +57,15 @@ pub(crate) struct Asked {
 }
 
 impl Questions {
-    /// Starts with what an earlier round has learned, and with the answers of this one.
+    /// Starts with what an earlier round has learned, and with the answers of this one. An answer that the handler has
+    /// used already stays: a client must not change it after a step that must run once.
     pub(crate) fn resumed(state: RequestState, answers: HashMap<String, Box<RawValue>>) -> Self {
         let RequestState { answers: earlier, steps, rounds, handler: _ } = state;
-        let answers = earlier.into_iter().chain(answers).collect();
+        let answers = answers.into_iter().chain(earlier).collect();
         Self(Mutex::new(QuestionsState { answers, steps, rounds, ..Default::default() }))
     }
 
-    /// Adds the answers of another round, and wakes the handler that waits for them.
-    pub(crate) fn answer(&self, answers: HashMap<String, Box<RawValue>>) {
-        let mut state = self.state();
-        state.answers.extend(answers);
-        let open = std::mem::take(&mut state.open);
-        drop(state);
-        // A question whose answer is still missing asks again.
-        open.into_iter().for_each(|question| question.asker.wake());
-    }
-
-    /// Adds answers to open questions, and wakes their askers. Other answers are dropped: a task ignores them.
+    /// Adds answers to open questions, and wakes their askers. Other answers are dropped.
     pub(crate) fn answer_open(&self, mut answers: HashMap<String, Box<RawValue>>) {
         self.close(|state, question| match answers.remove(&question.key) {
             Some(answer) => state.answers.insert(question.key.clone(), answer).is_none(),
@@ -161,12 +154,18 @@ impl Questions {
         Poll::Ready(state.open.iter().map(OpenQuestion::asked).collect())
     }
 
-    /// Everything that the next round must know.
-    pub(crate) fn state_of_next_round(&self) -> RequestState {
+    /// Begins the next round. Returns its number.
+    pub(crate) fn next_round(&self) -> u32 {
         let mut state = self.state();
         state.rounds += 1;
-        let mut answers: Vec<_> =
-            state.answers.iter().map(|(key, answer)| (key.clone(), answer.clone())).collect();
+        state.rounds
+    }
+
+    /// What a handler must know that runs again.
+    pub(crate) fn learned(&self) -> RequestState {
+        let state = self.state();
+        let used = state.answers.iter().filter(|(key, _)| state.used.contains(*key));
+        let mut answers: Vec<_> = used.map(|(key, answer)| (key.clone(), answer.clone())).collect();
         answers.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         RequestState { answers, steps: state.steps.clone(), rounds: state.rounds, handler: None }
     }
@@ -215,8 +214,9 @@ impl Future for Question {
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let mut state = self.questions.state();
-        if let Some(answer) = state.answers.get(&self.key) {
-            return Poll::Ready(Ok(answer.clone()));
+        if let Some(answer) = state.answers.get(&self.key).cloned() {
+            state.used.insert(self.key.clone());
+            return Poll::Ready(Ok(answer));
         }
         if let Some(error) = state.failures.remove(&self.key) {
             return Poll::Ready(Err(Unanswered::Failed(error)));
@@ -283,10 +283,10 @@ mod tests {
         let mut poller = Poller::from_waker(Waker::noop());
         assert!(both.as_mut().poll(&mut poller).is_pending());
         assert_eq!(keys(&questions), ["a", "b"]);
-        questions.answer(HashMap::from([("a".to_owned(), raw("1"))]));
+        questions.answer_open(HashMap::from([("a".to_owned(), raw("1"))]));
         assert!(both.as_mut().poll(&mut poller).is_pending());
         assert_eq!(keys(&questions), ["b"]);
-        questions.answer(HashMap::from([("b".to_owned(), raw("2"))]));
+        questions.answer_open(HashMap::from([("b".to_owned(), raw("2"))]));
         let (a, b) = both.await;
         assert_eq!((a.unwrap().get(), b.unwrap().get()), ("1", "2"));
     }

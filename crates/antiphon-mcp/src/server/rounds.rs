@@ -41,7 +41,7 @@ impl Round {
         let arguments = params.arguments.map_or("", |arguments| arguments.get());
         let binding = request_state::binding(principal.as_deref(), method, &[target, arguments]);
         let state = match &params.request_state {
-            Some(sealed) => server.0.signer.open(sealed, &binding).map_err(refused)?,
+            Some(sealed) => server.state.signer.open(sealed, &binding).map_err(refused)?,
             None => RequestState::default(),
         };
         let answers = match params.input_responses.map(RawValue::get) {
@@ -64,9 +64,9 @@ impl Round {
         meta: &RequestMeta<'_>,
     ) -> Result<Option<KeptHandler>, ErrorObject> {
         let Some(id) = &self.state.handler else { return Ok(None) };
-        let kept = server.0.kept.take(id).ok_or_else(|| refused(StateError::Gone))?;
+        let kept = server.state.kept.take(id).ok_or_else(|| refused(StateError::Gone))?;
         kept.cx.continue_with(rpc, params.cloned(), meta);
-        kept.cx.questions().answer(std::mem::take(&mut self.answers));
+        kept.cx.questions().answer_open(std::mem::take(&mut self.answers));
         Ok(Some(kept))
     }
 
@@ -102,20 +102,25 @@ impl Round {
     ) -> Outcome {
         let server = cx.server().clone();
         let settings = server.settings();
-        let mut state = cx.questions().state_of_next_round();
-        if state.rounds > settings.max_rounds {
+        let rounds = cx.questions().next_round();
+        if rounds > settings.max_rounds {
             let reason = format!("the request has asked more than {} times", settings.max_rounds);
             return Err(ErrorObject::new(antiphon::Code::INTERNAL_ERROR.0, reason));
         }
-        let signer = &server.0.signer;
+        let signer = &server.state.signer;
         let reply = cx.clone();
-        if settings.rounds == Rounds::Keep {
-            let kept = server.0.kept.keep(KeptHandler { running, cx }, signer.lifetime());
-            let kept = kept.map_err(ErrorObject::internal)?;
-            // The handler must not run twice, so it cannot be replayed instead.
-            let busy = || ErrorObject::server_busy("too many requests wait for their clients");
-            state.handler = Some(kept.ok_or_else(busy)?);
-        }
+        let state = match settings.rounds {
+            Rounds::Replay => cx.questions().learned(),
+            Rounds::Keep => {
+                let work = server.state.lifetime.work();
+                let kept = KeptHandler { running, cx };
+                let kept = server.state.kept.keep(kept, signer.lifetime(), work);
+                let kept = kept.map_err(ErrorObject::internal)?;
+                // The handler must not run twice, so it cannot be replayed instead.
+                let busy = || ErrorObject::server_busy("too many requests wait for their clients");
+                RequestState { handler: Some(kept.ok_or_else(busy)?), ..RequestState::default() }
+            }
+        };
         let has_state =
             state.handler.is_some() || !state.answers.is_empty() || !state.steps.is_empty();
         let sealed = match has_state {

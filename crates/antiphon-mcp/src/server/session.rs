@@ -5,18 +5,55 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antiphon::{BoxFuture, CallError, Context, Peer, RawJson};
+use antiphon::{BoxFuture, CallError, Context, ErrorObject, Peer, RawJson};
 
 use super::McpServer;
 use super::changes::{Change, ChangeFilter, ChangeListener, ChangeListeners, WaitingChanges};
-use crate::types::{ClientCapabilities, Implementation, LoggingLevel, Revision};
+use crate::types::{ClientCapabilities, Implementation, InitializeParams, LoggingLevel, Revision};
 
 /// What `initialize` has agreed on.
+///
+/// It lives as long as the session, so the client's part stays text: as a tree of values, it could take sixteen times as
+/// much memory.
 #[derive(Debug)]
 pub(crate) struct Agreement {
     pub(crate) revision: Revision,
-    pub(crate) capabilities: ClientCapabilities,
-    pub(crate) client: Implementation,
+    capabilities: Option<RawJson>,
+    client: Option<RawJson>,
+}
+
+impl Agreement {
+    /// An agreement with a client of which nothing else is known.
+    fn of_unknown(revision: Revision) -> Self {
+        Self { revision, capabilities: None, client: None }
+    }
+
+    /// # Errors
+    /// Fails if what the client has sent cannot be encoded again.
+    pub(crate) fn new(revision: Revision, params: &InitializeParams) -> Result<Self, ErrorObject> {
+        let capabilities = RawJson::encode(&params.capabilities).map_err(ErrorObject::internal)?;
+        let client = RawJson::encode(&params.client_info).map_err(ErrorObject::internal)?;
+        Ok(Self { revision, capabilities: Some(capabilities), client: Some(client) })
+    }
+
+    pub(crate) fn capabilities(&self) -> Option<ClientCapabilities> {
+        self.capabilities.as_ref()?.decode().ok()
+    }
+
+    pub(crate) fn client(&self) -> Option<Implementation> {
+        self.client.as_ref()?.decode().ok()
+    }
+
+    /// Whether the client may send batches: only 2025-03-26 has them.
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.revision == Revision::V2025_03_26
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [&self.capabilities, &self.client].into_iter().flatten();
+        texts.map(|text| text.as_bytes().len()).sum()
+    }
 }
 
 /// The session of one legacy client.
@@ -81,13 +118,8 @@ impl Session {
     }
 
     /// Begins the session of a single request, of whose client nothing is known.
-    pub(crate) fn assume(
-        &self,
-        revision: Revision,
-        capabilities: ClientCapabilities,
-        client: Implementation,
-    ) {
-        let _ = self.agreement.set(Agreement { revision, capabilities, client });
+    pub(crate) fn assume(&self, revision: Revision) {
+        let _ = self.agreement.set(Agreement::of_unknown(revision));
     }
 
     /// Gives the session a server of its own. Returns false if it has one.

@@ -1,11 +1,11 @@
-//! Tools: their descriptions, their handlers, and the form of their results.
+//! Tools: their descriptions, and the checks of their calls.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{BoxFuture, ErrorObject, Outcome, RawJson};
+use antiphon::{BoxFuture, Outcome, RawJson};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,16 +13,13 @@ use serde_json::Value;
 
 use super::context::RequestContext;
 use super::error::ToolError;
-use super::forwarding::ResultMembers;
-use super::reply::{self, StructuredResult};
-use super::request::fault;
 use super::schema;
 use super::tasks::TaskStart;
+use super::tool_handler::{Arguments, ToolHandler, dynamic_handler, finish, typed_handler};
+use super::tool_result::IntoToolResult;
 use crate::param_headers::ParamHeaders;
 use crate::schema::Validator;
-use crate::types::{
-    CallToolResult, ContentBlock, Icon, JsonObject, TaskSupport, Tool, ToolAnnotations,
-};
+use crate::types::{Icon, JsonObject, TaskSupport, Tool, ToolAnnotations};
 
 /// A tool of a server: its description and its handler.
 ///
@@ -61,202 +58,6 @@ pub struct ServerTool {
     task_start: TaskStart,
 }
 
-/// Serves the calls of a tool.
-pub(crate) trait ToolHandler: Send + Sync {
-    /// Checks that the arguments have the type of the handler, if it has one.
-    fn check(&self, _: Arguments<'_>) -> Result<(), ToolError> {
-        Ok(())
-    }
-
-    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome>;
-}
-
-/// The arguments of a call, as the text of an Object.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arguments<'a>(pub(crate) &'a str);
-
-impl Arguments<'_> {
-    /// Decodes the arguments. The error names the place of the fault.
-    fn decode<T: DeserializeOwned>(self) -> Result<T, ToolError> {
-        if !self.0.starts_with('{') {
-            return Err(ToolError::new("invalid arguments: they must be an Object"));
-        }
-        serde_json::from_str(self.0).map_err(|error| {
-            let (path, reason) = fault::<T>(self.0, &error);
-            ToolError::new(match path.as_str() {
-                "" => format!("invalid arguments: {reason}"),
-                path => format!("invalid argument `{path}`: {reason}"),
-            })
-        })
-    }
-}
-
-/// The result of a tool: what its handler may return.
-///
-/// A text, a number, content, or a [`Structured`] value. A [`CallToolResult`] for everything else.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the result of a tool",
-    label = "not the result of a tool",
-    note = "a tool returns a text, a number, content, `Structured(value)` of a type with `Serialize` and `JsonSchema`, \
-            or a `Result` of one of these; its error is a `ToolError`, an `std::error::Error` or a text"
-)]
-pub trait IntoToolResult {
-    /// The schema of the structured result; `None` if there is none.
-    fn output_schema() -> Option<JsonObject> {
-        None
-    }
-
-    /// Converts the result.
-    ///
-    /// # Errors
-    /// Fails if the value cannot be expressed as JSON.
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError>;
-}
-
-/// The result of a tool in the form that is sent.
-#[derive(Debug)]
-pub struct ToolOutput(Output);
-
-#[derive(Debug)]
-enum Output {
-    Result(Box<CallToolResult>),
-    Structured(RawJson),
-    /// The members of a result of another server.
-    Members(ResultMembers),
-}
-
-impl ToolOutput {
-    /// Passes the result of another server on.
-    pub(crate) fn members(members: ResultMembers) -> Self {
-        Self(Output::Members(members))
-    }
-
-    /// Creates the result of a tool from JSON, which is sent byte for byte. An Object is a structured result, with its
-    /// text for models. Any other value is only text, and a String is its content.
-    pub fn json(value: RawJson) -> Self {
-        match value.as_str().starts_with('{') {
-            true => Self(Output::Structured(value)),
-            false => reply::as_text(&value).into(),
-        }
-    }
-
-    fn structured(value: &impl Serialize) -> Result<Self, ToolError> {
-        Ok(Self(Output::Structured(RawJson::encode(value)?)))
-    }
-
-    /// Encodes the result for the client of this request.
-    pub(crate) fn encode(self, cx: &RequestContext) -> Outcome {
-        match self.0 {
-            Output::Result(result) => reply::complete(cx, *result),
-            Output::Structured(value) if reply::may_be_structured(cx, &value) => {
-                reply::complete_value(cx, &StructuredResult(value))
-            }
-            Output::Structured(value) => reply::complete(cx, reply::as_text(&value)),
-            Output::Members(members) => reply::complete_members(cx, members),
-        }
-    }
-}
-
-impl From<CallToolResult> for ToolOutput {
-    fn from(result: CallToolResult) -> Self {
-        Self(Output::Result(Box::new(result)))
-    }
-}
-
-/// A structured result: programs get the value, models its JSON as text. The tool declares the schema of the type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Structured<T>(pub T);
-
-impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
-    fn output_schema() -> Option<JsonObject> {
-        // Before 2026-07-28 the schema of a result must be that of an Object.
-        Some(schema::output::<T>()).filter(|schema| schema.get("type") == Some(&"object".into()))
-    }
-
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        ToolOutput::structured(&self.0)
-    }
-}
-
-impl IntoToolResult for CallToolResult {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        Ok(self.into())
-    }
-}
-
-impl IntoToolResult for ToolOutput {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        Ok(self)
-    }
-}
-
-impl IntoToolResult for Vec<ContentBlock> {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        Ok(CallToolResult::new(self).into())
-    }
-}
-
-impl IntoToolResult for ContentBlock {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        vec![self].into_tool_result()
-    }
-}
-
-impl IntoToolResult for () {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        Ok(CallToolResult::new(Vec::new()).into())
-    }
-}
-
-impl IntoToolResult for String {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        Ok(CallToolResult::text(self).into())
-    }
-}
-
-impl IntoToolResult for &str {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        self.to_owned().into_tool_result()
-    }
-}
-
-/// Values that are sent as their text.
-macro_rules! texts {
-    ($($ty:ty),*) => {
-        $(
-            impl IntoToolResult for $ty {
-                fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-                    self.to_string().into_tool_result()
-                }
-            }
-        )*
-    };
-}
-
-texts! {
-    Cow<'_, str>, bool, char, f32, f64, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize
-}
-
-/// `None` is a result without content. It has no schema: a value that is absent would not match it.
-impl<T: IntoToolResult> IntoToolResult for Option<T> {
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        match self {
-            Some(value) => value.into_tool_result(),
-            None => ().into_tool_result(),
-        }
-    }
-}
-
-impl<T: IntoToolResult> IntoToolResult for Result<T, ToolError> {
-    fn output_schema() -> Option<JsonObject> {
-        T::output_schema()
-    }
-
-    fn into_tool_result(self) -> Result<ToolOutput, ToolError> {
-        self?.into_tool_result()
-    }
-}
-
 impl ServerTool {
     /// Creates a tool. The schemas of its arguments and of its result come from the types of the handler.
     ///
@@ -275,8 +76,7 @@ impl ServerTool {
         let must_validate = schema::restricts_more_than_types(&input);
         let mut tool = Tool::new(name, input);
         tool.output_schema = R::output_schema();
-        let handler = Typed { handler, types: std::marker::PhantomData::<fn(A) -> R> };
-        let created = Self::from_parts(tool, Arc::new(handler));
+        let created = Self::from_parts(tool, typed_handler(handler));
         if must_validate { created.validated() } else { created }
     }
 
@@ -527,15 +327,6 @@ impl ServerTool {
     }
 }
 
-/// Encodes what a handler has returned.
-fn finish(result: Result<ToolOutput, ToolError>, cx: &RequestContext) -> Outcome {
-    let output = match result {
-        Ok(output) => output,
-        Err(error) => error.into_result()?.into(),
-    };
-    output.encode(cx)
-}
-
 impl fmt::Debug for ServerTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerTool").field("tool", &self.tool).finish_non_exhaustive()
@@ -548,84 +339,4 @@ impl fmt::Debug for ServerTool {
 pub struct InvalidTool {
     name: String,
     reason: String,
-}
-
-/// A handler whose arguments are a type.
-struct Typed<H, T> {
-    handler: H,
-    types: std::marker::PhantomData<T>,
-}
-
-impl<H, A, R, F> ToolHandler for Typed<H, fn(A) -> R>
-where
-    H: Fn(A, RequestContext) -> F + Send + Sync,
-    A: DeserializeOwned,
-    R: IntoToolResult + 'static,
-    F: Future<Output = R> + Send + 'static,
-{
-    fn check(&self, arguments: Arguments<'_>) -> Result<(), ToolError> {
-        arguments.decode::<NoNull<A>>().map(drop)
-    }
-
-    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome> {
-        let decoded = match arguments.decode::<NoNull<A>>() {
-            Ok(NoNull(decoded)) => decoded,
-            Err(error) => return Box::pin(std::future::ready(finish(Err(error), &cx))),
-        };
-        let running = (self.handler)(decoded, cx.clone());
-        Box::pin(async move { finish(running.await.into_tool_result(), &cx) })
-    }
-}
-
-/// Arguments of a type. `()` takes every Object.
-struct NoNull<A>(A);
-
-impl<'de, A: DeserializeOwned> serde::Deserialize<'de> for NoNull<A> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::IgnoredAny;
-        // The only value without a size that is read from null is the unit.
-        if std::mem::size_of::<A>() == 0
-            && let Ok(unit) = serde_json::from_value::<A>(Value::Null)
-        {
-            IgnoredAny::deserialize(deserializer)?;
-            return Ok(Self(unit));
-        }
-        A::deserialize(deserializer).map(Self)
-    }
-}
-
-/// Creates the handler of a tool whose arguments are JSON.
-pub(super) fn dynamic_handler<R, F>(
-    handler: impl Fn(RawJson, RequestContext) -> F + Send + Sync + 'static,
-) -> Arc<dyn ToolHandler>
-where
-    R: IntoToolResult + 'static,
-    F: Future<Output = R> + Send + 'static,
-{
-    Arc::new(Dynamic { handler, types: std::marker::PhantomData::<fn() -> R> })
-}
-
-/// A handler whose arguments are JSON.
-struct Dynamic<H, T> {
-    handler: H,
-    types: std::marker::PhantomData<T>,
-}
-
-impl<H, R, F> ToolHandler for Dynamic<H, fn() -> R>
-where
-    H: Fn(RawJson, RequestContext) -> F + Send + Sync,
-    R: IntoToolResult + 'static,
-    F: Future<Output = R> + Send + 'static,
-{
-    fn call(&self, arguments: Arguments<'_>, cx: RequestContext) -> BoxFuture<'static, Outcome> {
-        let arguments = match RawJson::parse(arguments.0.to_owned()) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let error = ErrorObject::internal(error);
-                return Box::pin(std::future::ready(Err(error)));
-            }
-        };
-        let running = (self.handler)(arguments, cx.clone());
-        Box::pin(async move { finish(running.await.into_tool_result(), &cx) })
-    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod browsers;
 mod client_flow;
 mod client_refusals;
 mod file_token_store;

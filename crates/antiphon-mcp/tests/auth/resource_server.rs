@@ -29,6 +29,9 @@ async fn a_request_without_a_token_is_told_where_to_get_one() {
     let challenge = Challenge::of_response(response.status(), response.headers());
     assert_eq!(challenge.scope, Some(Scopes::from(["files:read"])));
     assert_eq!(challenge.error, None);
+    // A page can read it.
+    assert_eq!(response.headers()["access-control-allow-origin"], "*");
+    assert_eq!(response.headers()["access-control-expose-headers"], "www-authenticate");
 
     let metadata = challenge.resource_metadata.unwrap();
     assert_eq!(metadata, format!("{}/.well-known/oauth-protected-resource/mcp", server.origin));

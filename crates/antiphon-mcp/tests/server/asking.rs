@@ -1,6 +1,6 @@
 //! Questions to the client while a request runs: forms, the model, the roots, in both eras.
 
-use antiphon_mcp::types::{CreateMessageParams, SamplingContent, SamplingMessage};
+use antiphon_mcp::types::{CreateMessageParams, IncludeContext, SamplingContent, SamplingMessage};
 use antiphon_mcp::{Elicited, McpServer, RequestContext, ServerTool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -153,4 +153,42 @@ async fn a_cancelled_call_withdraws_its_question() {
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     client.answer(&question, accept("late")).await;
     assert_eq!(client.call("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn the_end_of_an_elicitation_by_url_is_told_after_the_response_too() {
+    let (sender, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+    let url = ServerTool::new("url", move |(): (), cx: RequestContext| {
+        sender.send(cx).unwrap();
+        async { Err::<String, _>(ToolError::url_elicitation_required(Vec::new())) }
+    });
+    let server = McpServer::builder("test", "1").tool(url).build();
+    let mut client = Duplex::start(&server, "2025-11-25", capabilities()).await;
+    assert_eq!(code(&client.call("tools/call", tool("url", json!({}))).await), -32042);
+    let cx = contexts.recv().await.unwrap();
+    cx.elicitation_completed("e1").await;
+    let told = client.next().await;
+    assert_eq!(told["method"], "notifications/elicitation/complete");
+    assert_eq!(told["params"]["elicitationId"], "e1");
+}
+
+#[tokio::test]
+async fn context_of_servers_needs_a_client_that_has_declared_it() {
+    let sample = ServerTool::new("sample", |(): (), cx: RequestContext| async move {
+        let message = SamplingMessage::user(SamplingContent::text("2+2?"));
+        let params = CreateMessageParams::new(vec![message], 10);
+        let params = params.with_include_context(IncludeContext::ThisServer);
+        Ok::<_, ToolError>(cx.sample(params).await?.model)
+    });
+    let server = McpServer::builder("test", "1").tool(sample).build();
+    for (revision, sampling, is_asked) in [
+        ("2025-06-18", json!({}), true),
+        ("2025-11-25", json!({}), false),
+        ("2025-11-25", json!({ "context": {} }), true),
+    ] {
+        let mut client = Duplex::start(&server, revision, json!({ "sampling": sampling })).await;
+        client.begin("tools/call", tool("sample", json!({}))).await;
+        let next = client.next().await;
+        assert_eq!(next["method"] == "sampling/createMessage", is_asked, "{next}");
+    }
 }

@@ -146,6 +146,10 @@ async fn a_subscription_begins_with_its_acknowledgement_and_ends_with_its_result
     assert!(text.contains(id) && text.contains("doc://a"), "{text}");
     server.stop_listening();
     let text = client.next_line().await.unwrap();
+    let cancelled: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert!(text.contains(r#""requestId":12345678901234567890123"#) && text.contains(id), "{text}");
+    let text = client.next_line().await.unwrap();
     let result: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(result["result"]["resultType"], "complete");
     assert!(text.contains(r#"subscriptionId":12345678901234567890123"#), "{text}");
@@ -206,7 +210,19 @@ async fn a_shutdown_ends_subscriptions_with_their_results() {
     let id = client.begin("subscriptions/listen", listen(filter)).await;
     client.next().await;
     stop.cancel();
+    assert_eq!(client.next().await["method"], "notifications/cancelled");
     let last = client.next().await;
     assert_eq!((last["id"].as_u64(), last["result"].is_object()), (Some(id), true), "{last}");
     within(serving).await.unwrap().unwrap();
+    // Its other endpoints go on, and so does the server after `stop_listening`.
+    for _ in 0..2 {
+        let mut client = Duplex::connect(&server).await;
+        client.begin("subscriptions/listen", listen(json!({ "toolsListChanged": true }))).await;
+        assert_eq!(client.next().await["method"], "notifications/subscriptions/acknowledged");
+        server.tools_changed();
+        assert_eq!(client.next().await["method"], "notifications/tools/list_changed");
+        server.stop_listening();
+        assert_eq!(client.next().await["method"], "notifications/cancelled");
+        assert!(client.next().await["result"].is_object());
+    }
 }

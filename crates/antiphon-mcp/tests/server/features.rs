@@ -206,3 +206,37 @@ async fn prompts_and_completions_are_served() {
     let response = both("completion/complete", complete(none, "a", json!({}))).await;
     assert_eq!(code(&response), -32602);
 }
+
+#[tokio::test]
+async fn modern_clients_get_no_code_of_earlier_revisions() {
+    let missing = ServerResource::new("doc://gone", "gone", |_cx: RequestContext| async {
+        Err::<String, _>(RequestError::new(-32002, "Resource not found"))
+    });
+    let url = ServerTool::new("url", |(): (), _cx: RequestContext| async {
+        Err::<String, _>(ToolError::url_elicitation_required(Vec::new()))
+    });
+    let server = McpServer::builder("test", "1").resource(missing).tool(url).build();
+    let mut old = Duplex::start(&server, "2025-11-25", json!({})).await;
+    let mut new = Duplex::connect(&server).await;
+    for (method, params, legacy, expected) in [
+        ("resources/read", json!({ "uri": "doc://gone" }), -32002, -32602),
+        ("tools/call", tool("url", json!({})), -32042, -32603),
+    ] {
+        assert_eq!(code(&old.call(method, params.clone()).await), legacy);
+        assert_eq!(code(&new.call(method, modern(params)).await), expected);
+    }
+}
+
+#[tokio::test]
+async fn completions_that_are_not_declared_do_not_exist() {
+    let prompt = ServerPrompt::new("plain", |(): (), _cx: RequestContext| async { Ok("text") });
+    let server = McpServer::builder("test", "1").prompt(prompt).build();
+    let mut old = Duplex::start(&server, "2025-11-25", json!({})).await;
+    let mut new = Duplex::connect(&server).await;
+    let params = json!({
+        "ref": { "type": "ref/prompt", "name": "plain" },
+        "argument": { "name": "a", "value": "" },
+    });
+    assert_eq!(code(&old.call("completion/complete", params.clone()).await), -32601);
+    assert_eq!(code(&new.call("completion/complete", modern(params)).await), -32601);
+}

@@ -218,3 +218,39 @@ async fn a_kept_handler_ends_when_nobody_comes_back() {
     assert_eq!(code(&response), -32602);
     assert_eq!(gate.count(), 1, "it did not run again");
 }
+
+#[tokio::test]
+async fn answers_to_questions_that_nobody_asked_are_forgotten() {
+    let counts = Counts::default();
+    let mut client = Duplex::connect(&builder(&counts).build()).await;
+    let mut answers = json!({ "one": accept("Ada"), "long": { "x": "y".repeat(200_000) } });
+    answers["three"] = accept("Eve");
+    let one = first(&mut client).await;
+    let two = asked(&mut client, round(&one, &answers), "two").await;
+    let state = two["result"]["requestState"].as_str().unwrap();
+    assert!(state.len() < 2_000, "{} bytes", state.len());
+    let last = client.call("tools/call", round(&two, &json!({ "two": accept("Bob") }))).await;
+    assert_eq!(text(&last), "1: Ada, Bob");
+}
+
+#[tokio::test]
+async fn an_answer_cannot_be_changed_later() {
+    let counts = Counts::default();
+    for server in [builder(&counts).build(), keeping(&counts).build()] {
+        let mut client = Duplex::connect(&server).await;
+        let one = first(&mut client).await;
+        let two = asked(&mut client, round(&one, &json!({ "one": accept("Ada") })), "two").await;
+        let answers = json!({ "one": accept("Eve"), "two": accept("Bob") });
+        let last = client.call("tools/call", round(&two, &answers)).await;
+        assert!(text(&last).ends_with(": Ada, Bob"), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn the_state_of_a_kept_handler_does_not_hold_its_answers() {
+    let mut client = Duplex::connect(&keeping(&Counts::default()).build()).await;
+    let one = first(&mut client).await;
+    let long = accept(&"x".repeat(100_000));
+    let two = asked(&mut client, round(&one, &json!({ "one": long })), "two").await;
+    assert!(two["result"]["requestState"].as_str().unwrap().len() < 500);
+}

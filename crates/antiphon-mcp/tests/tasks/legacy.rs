@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use antiphon_mcp::types::TaskSupport;
+use antiphon_mcp::{McpServer, RequestContext, ServerTool};
 use serde_json::{Value, json};
 
-use crate::support::Wire;
+use crate::support::{Wire, id};
 use crate::tools;
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -193,4 +195,22 @@ async fn a_task_expires_with_its_handler() {
     assert_eq!(error.code.0, -32602);
     let list = wire.call("tasks/list", json!({})).await.unwrap();
     assert_eq!(list["tasks"], json!([]));
+}
+
+#[tokio::test]
+async fn progress_stops_with_the_task() {
+    let (sender, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+    let tool = ServerTool::new("leave", move |(): (), cx: RequestContext| {
+        sender.send(cx).unwrap();
+        async { "left" }
+    });
+    let server = McpServer::builder("tasks", "1").tool(tool.task(TaskSupport::Optional)).build();
+    let (mut wire, _) = Wire::legacy(server, "2025-11-25").await;
+    let params = json!({ "name": "leave", "task": {}, "_meta": { "progressToken": "p" } });
+    let created = wire.call("tools/call", params).await.unwrap();
+    wire.until_legacy(&id(&created["task"]), "completed").await;
+    contexts.recv().await.unwrap().progress(1.0, None, None).await;
+    wire.call("ping", json!({})).await.unwrap();
+    let told = wire.waiting();
+    assert!(told.iter().all(|(method, _)| method != "notifications/progress"), "{told:?}");
 }

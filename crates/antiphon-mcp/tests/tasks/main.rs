@@ -7,6 +7,7 @@ mod http;
 mod http_client;
 mod legacy;
 mod legacy_input;
+mod lifetime;
 mod limits;
 mod modern;
 mod modern_input;

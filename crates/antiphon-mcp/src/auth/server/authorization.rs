@@ -27,8 +27,8 @@ use crate::auth::{Scopes, Secret};
 /// [`Access`] and an [`Identity`](antiphon::Identity) in its extensions, and no `Authorization` header: a server must
 /// not pass the token on.
 ///
-/// The layer is outside of the [`Guard`](antiphon::transport::http::Guard), so its refusals have no CORS headers. If
-/// clients in browsers must read the challenge, add a CORS layer around this one.
+/// Web pages can read the refusals and the metadata document, which have nothing secret. Everything else is only for pages
+/// whose origin the [`Guard`](antiphon::transport::http::Guard) allows.
 #[derive(Clone)]
 pub struct Authorization(Arc<AuthorizationRules>);
 

@@ -9,7 +9,7 @@ use antiphon::layer::BoxError;
 use antiphon::transport::http::HttpBody;
 use antiphon::{BoxFuture, Identity};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use tower_service::Service;
@@ -95,7 +95,7 @@ fn step_up(
     }
     if let Some(refused) = access.take_refused() {
         *response.status_mut() = StatusCode::FORBIDDEN;
-        response.headers_mut().insert(WWW_AUTHENTICATE, refused.challenge(&rules.resource));
+        refusal::insert_challenge(response.headers_mut(), refused.challenge(&rules.resource));
     }
     response
 }

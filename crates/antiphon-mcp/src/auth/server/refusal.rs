@@ -2,10 +2,11 @@
 
 use antiphon::transport::http::HttpBody;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
-    CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use super::ProtectedResource;
 use crate::auth::Scopes;
@@ -44,7 +45,8 @@ fn push(text: &mut String, name: &str, value: &str) {
     text.push('"');
 }
 
-/// A response with a challenge and a short text.
+/// A response with a challenge and a short text. It says no more than the metadata document, so pages of every origin
+/// may read it: the guard, which knows the allowed origins, is behind this layer.
 pub(super) fn refused(
     status: StatusCode,
     challenge: Option<HeaderValue>,
@@ -55,10 +57,18 @@ pub(super) fn refused(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(challenge) = challenge {
-        headers.insert(WWW_AUTHENTICATE, challenge);
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    if let Some(value) = challenge {
+        insert_challenge(headers, value);
     }
     response
+}
+
+/// Adds a challenge that pages may read.
+pub(super) fn insert_challenge(headers: &mut HeaderMap, challenge: HeaderValue) {
+    headers.insert(WWW_AUTHENTICATE, challenge);
+    let exposed = HeaderValue::from_static("www-authenticate");
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
 /// The response while tokens cannot be verified.

@@ -13,7 +13,8 @@ use crate::types::{ClientCapabilities, Revision, ServerCapabilities, ServerTasks
 /// Whether the server has tools whose calls may become tasks, or has tasks of such tools.
 pub(super) fn has_tasks(server: &McpServer) -> bool {
     let supports = |tool: &crate::ServerTool| tool.task_support() != TaskSupport::Forbidden;
-    !server.0.tasks.is_empty() || server.0.tools.find(|tool| supports(tool).then_some(())).is_some()
+    !server.state.tasks.is_empty()
+        || server.state.tools.find(|tool| supports(tool).then_some(())).is_some()
 }
 
 /// Whether tasks exist for the client of this request.

@@ -10,6 +10,7 @@ use std::task::Poll;
 
 use antiphon::{BoxFuture, Code, ErrorObject, Outcome};
 use futures_util::FutureExt as _;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::slot::TaskSlot;
@@ -17,6 +18,7 @@ use super::store::TaskStore;
 use super::task::{Task, TaskEnd};
 use super::wire;
 use crate::server::RequestContext;
+use crate::server::era::without_legacy_codes;
 use crate::server::questions::Asked;
 use crate::server::rounds::Round;
 
@@ -103,7 +105,7 @@ fn convert(
     slot: &TaskSlot,
     running: Serving,
 ) -> Result<Outcome, (Serving, ErrorObject)> {
-    let store = &cx.server().0.tasks;
+    let store = &cx.server().state.tasks;
     let task = match store.create(slot.ttl(), cx) {
         Ok(task) => task,
         Err(busy) => {
@@ -117,44 +119,60 @@ fn convert(
     let session = cx.session().filter(|_| task.owner().is_session());
     let session_ended = session.and_then(|session| session.link().ended());
     let session_ended = session_ended.unwrap_or_else(|| Box::pin(std::future::pending()));
-    let driving = drive(task, running, session_ended, Arc::downgrade(store));
+    let lifetime = &cx.server().state.lifetime;
+    let ends = TaskEnds { session: session_ended, work: lifetime.work(), server: lifetime.ended() };
+    let driving = drive(task, running, ends, Arc::downgrade(store));
     tokio::spawn(driving.in_current_span());
     Ok(created)
 }
 
+/// What ends a task besides its handler, its client and its time.
+struct TaskEnds {
+    session: BoxFuture<'static, ()>,
+    /// The server ends its running tasks.
+    work: CancellationToken,
+    /// The server is gone.
+    server: CancellationToken,
+}
+
 /// Runs the handler, keeps its result, and removes the task in the end.
-async fn drive(
-    task: Arc<Task>,
-    running: Serving,
-    mut session_ended: BoxFuture<'static, ()>,
-    store: Weak<TaskStore>,
-) {
+async fn drive(task: Arc<Task>, running: Serving, mut ends: TaskEnds, store: Weak<TaskStore>) {
+    let finish = |end| {
+        // The server is gone only if nobody can ask for the result.
+        if let Some(store) = store.upgrade() {
+            task.finish(&store, end);
+        }
+    };
     let mut expired = pin!(tokio::time::sleep(task.ttl()));
     let is_over = tokio::select! {
         biased;
         () = task.ended() => false,
-        () = &mut session_ended => true,
+        () = &mut ends.session => true,
         () = &mut expired => true,
+        () = ends.work.cancelled() => {
+            finish(failed("the server has ended the task, because it stops"));
+            false
+        }
         end = run_watched(&task, running) => {
-            // The server is gone only if nobody can ask for the result.
-            if let Some(store) = store.upgrade() {
-                task.finish(&store, end);
-            }
+            finish(end);
             false
         }
     };
     if !is_over {
         tokio::select! {
-            () = session_ended => {}
+            () = ends.session => {}
             () = expired => {}
+            () = ends.server.cancelled() => {}
         }
     }
+    finish(failed("the time to live of the task has ended"));
     if let Some(store) = store.upgrade() {
-        let error =
-            ErrorObject::new(Code::INTERNAL_ERROR.0, "the time to live of the task has ended");
-        task.finish(&store, TaskEnd::Failed(error));
         store.remove(&task);
     }
+}
+
+fn failed(reason: &'static str) -> TaskEnd {
+    TaskEnd::Failed(ErrorObject::new(Code::INTERNAL_ERROR.0, reason))
 }
 
 /// Runs the handler, and keeps the status up to date with its questions.
@@ -169,6 +187,9 @@ async fn run_watched(task: &Arc<Task>, running: Serving) -> TaskEnd {
         polled
     });
     match outcome.await {
+        Ok(outcome) if task.owner().is_modern() => {
+            TaskEnd::of(outcome.map_err(without_legacy_codes))
+        }
         Ok(outcome) => TaskEnd::of(outcome),
         Err(_) => {
             tracing::error!("the handler of a task has panicked");

@@ -25,7 +25,7 @@ pub(in crate::server) fn subscribed(
         return Err(invalid_params("notifications.taskIds", &reason));
     }
     let owner = Owner::of(cx);
-    ids.retain(|id| cx.server().0.tasks.get(id, &owner).is_ok());
+    ids.retain(|id| cx.server().state.tasks.get(id, &owner).is_ok());
     Ok(Some(ids))
 }
 
@@ -36,6 +36,7 @@ pub(in crate::server) fn tell_states(
     ids: Option<&[String]>,
 ) {
     let owner = Owner::of(cx);
-    let tasks = ids.into_iter().flatten().filter_map(|id| cx.server().0.tasks.get(id, &owner).ok());
+    let tasks =
+        ids.into_iter().flatten().filter_map(|id| cx.server().state.tasks.get(id, &owner).ok());
     tasks.for_each(|task| changes.push(&Change::Task(task)));
 }

@@ -50,7 +50,7 @@ fn of_one(
     method: &str,
     params: &RequestParams<'_>,
 ) -> Result<Serving, ErrorObject> {
-    let store = &cx.server().0.tasks;
+    let store = &cx.server().state.tasks;
     let task = store.get(params.task_id()?, owner)?;
     Ok(match method {
         methods::TASK_RESULT => Box::pin(result::result(cx.clone(), task)),
@@ -78,7 +78,7 @@ fn of_one(
 /// The tasks of a legacy caller.
 fn list(cx: &RequestContext, owner: &Owner, cursor: Option<&str>) -> Result<Outcome, ErrorObject> {
     let server = cx.server();
-    let page = server.0.tasks.page(owner, cursor, server.settings().page_size);
+    let page = server.state.tasks.page(owner, cursor, server.settings().page_size);
     let unknown = || invalid_params("cursor", "not a cursor of this list; begin without one");
     let page = page.ok_or_else(unknown)?;
     let mut list = ListTasksResult::new(page.tasks.iter().map(wire::legacy_task).collect());

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use antiphon::{CallError, ErrorObject, Outcome, RawJson};
+use antiphon::{CallError, CloseReason, ErrorObject, Outcome, RawJson};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Serialize;
@@ -21,6 +21,7 @@ use crate::server::questions::Asked;
 pub(super) async fn result(cx: RequestContext, task: Arc<Task>) -> Outcome {
     let mut changes = task.changes();
     let delivery = task.deliver();
+    let stopping = cx.server().state.lifetime.listening();
     let (mut asking, mut asked) = (FuturesUnordered::new(), HashSet::new());
     loop {
         changes.mark_unchanged();
@@ -43,7 +44,7 @@ pub(super) async fn result(cx: RequestContext, task: Arc<Task>) -> Outcome {
                     asked.remove(&key);
                 }
             }
-            () = cx.server().0.stopping.cancelled() => {
+            () = stopping.cancelled() => {
                 return Err(ErrorObject::server_busy("shutting down"));
             }
         }
@@ -115,6 +116,9 @@ pub(in crate::server) async fn notify(
     let Some(session) = cx.session() else {
         return Err(CallError::Unsupported("notifications of a task"));
     };
+    if !task.is_running() {
+        return Err(CallError::Closed(CloseReason::from("the task has ended")));
+    }
     let encoding = |error: serde_json::Error| CallError::Encode(error.into());
     let params = RawJson::encode(params).map_err(encoding)?;
     let params = related(&params, task.id()).map_err(encoding)?;

@@ -101,7 +101,7 @@ impl Task {
             ttl,
             poll_interval: server.settings().tasks.poll_interval,
             questions: cx.questions().clone(),
-            server: Arc::downgrade(&server.0),
+            server: Arc::downgrade(&server.state),
             session: cx.session().map(Arc::downgrade),
             state: Mutex::new(state),
             changed: watch::Sender::new(()),

@@ -7,7 +7,7 @@ use crate::lifecycle::server;
 use crate::support::gate::Gate;
 use crate::support::http::Http;
 use crate::support::http_session::HttpSession;
-use crate::support::{code, initialize, notification, request, text, tool};
+use crate::support::{code, initialize, modern, notification, request, text, tool};
 
 fn pings() -> Value {
     json!([
@@ -65,4 +65,16 @@ async fn a_batch_can_hold_answers_and_cancellations() {
     assert_eq!(text(&stream.next().await), "Ada and Bob");
     gate.ended(1).await;
     assert_eq!(waiting.await.unwrap().event().await, None);
+}
+
+#[tokio::test]
+async fn a_batch_cannot_hide_modern_requests_from_the_headers() {
+    let http = Http::serve(&server()).await;
+    let session = HttpSession::begin(http, "2025-03-26", json!({})).await;
+    let call = modern(tool("revision", json!({})));
+    let batch = json!([request(1, "ping", json!({})), request(2, "tools/call", call)]);
+    let responses = session.post(&batch).send().await.response().await;
+    let of = |id: u64| responses.as_array().unwrap().iter().find(|it| it["id"] == id).unwrap();
+    assert_eq!(of(1)["result"], json!({}));
+    assert_eq!(code(of(2)), -32600);
 }

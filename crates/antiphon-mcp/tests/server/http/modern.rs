@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::gate::Gate;
 use crate::support::http::{Http, HttpRequest};
-use crate::support::{changes_filter, code, modern, modern_with, names, text, tool};
+use crate::support::{changes_filter, code, modern, modern_with, names, request, text, tool};
 use crate::{asking, changes, lifecycle, signals};
 
 #[tokio::test]
@@ -204,4 +204,27 @@ async fn one_endpoint_serves_both_eras_without_sessions_too() {
         text(&http.modern_call("tools/call", tool("revision", json!({}))).await),
         "2026-07-28"
     );
+}
+
+#[tokio::test]
+async fn no_message_passes_the_check_of_the_headers() {
+    let http = Http::serve(&lifecycle::server()).await;
+    let call = request(1, "tools/call", modern(tool("revision", json!({})))).to_string();
+    let members = call.strip_prefix('{').unwrap();
+    for (name, body) in [
+        ("a name that is no text", format!(r#"{{"\ud800":1,{members}"#)),
+        ("an unknown member twice", format!(r#"{{"a":1,"a":2,{members}"#)),
+        ("a member twice", format!(r#"{{"id":1,{members}"#)),
+        ("params twice", format!(r#"{{"params":{{}},{members}"#)),
+        ("params that hide", call.replacen("\"params\"", "\"p\\u0061rams\"", 1)),
+        (
+            "a name in params that is no text",
+            call.replacen("\"_meta\"", "\"\\udc00\":1,\"_meta\"", 1),
+        ),
+    ] {
+        let reply = http.post(body).header("mcp-method", "ping").send().await;
+        assert_eq!(reply.status, 400, "{name}");
+        let response = reply.response().await;
+        assert!(response["error"].is_object(), "{name}: {response}");
+    }
 }

@@ -26,7 +26,11 @@ async fn a_session_lives_until_it_is_deleted() {
     assert_eq!(session.get().status().await, 404);
     let gone = session.post(&request(1, "ping", json!({}))).send().await;
     assert_eq!(gone.status, 404);
-    assert_eq!(code(&gone.response().await), -32600);
+    let gone = gone.response().await;
+    assert_eq!((code(&gone), &gone["id"]), (-32600, &json!(1)));
+    let gone = session.post(&notification("notifications/x", json!({}))).send().await;
+    assert_eq!(gone.status, 404);
+    assert_eq!(gone.response().await.get("id"), None);
 }
 
 #[tokio::test]

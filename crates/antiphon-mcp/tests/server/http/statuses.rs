@@ -140,6 +140,9 @@ async fn the_header_of_the_revision_is_checked() {
     }
     let reply = session.post(&ping).header("mcp-protocol-version", "x").send().await;
     let response: Value = reply.response().await;
-    assert_eq!(response["error"]["code"], -32022);
+    assert_eq!((&response["error"]["code"], &response["id"]), (&json!(-32022), &json!(1)));
+    for request in [session.get(), session.delete()] {
+        assert_eq!(request.header("mcp-protocol-version", "1999-01-01").status().await, 400);
+    }
     assert_eq!(session.post(&ping).without("mcp-protocol-version").status().await, 200);
 }

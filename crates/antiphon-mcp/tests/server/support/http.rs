@@ -107,6 +107,15 @@ impl HttpRequest {
         self
     }
 
+    pub(crate) fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// The names of the headers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.headers.iter().map(|(name, _)| *name)
+    }
+
     /// Sends the request, and reads the head of the response.
     pub(crate) async fn send(self) -> HttpReply {
         let stream = within(TcpStream::connect(("127.0.0.1", self.http.port))).await.unwrap();
