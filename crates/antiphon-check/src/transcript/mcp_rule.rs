@@ -43,6 +43,8 @@ pub(crate) enum McpRule {
     ContentType,
     /// A session id is visible ASCII.
     SessionId,
+    /// A session id belongs to one session.
+    SessionUnique,
     /// A list is an Array of valid entries.
     ListShape,
     /// The schema of a tool is an Object schema.
@@ -57,7 +59,7 @@ pub(crate) enum McpRule {
     SupportedVersions,
 }
 
-const NAMES: [(&str, McpRule); 26] = [
+const NAMES: [(&str, McpRule); 27] = [
     ("json", McpRule::Json),
     ("envelope", McpRule::Envelope),
     ("result-or-error", McpRule::ResultOrError),
@@ -78,6 +80,7 @@ const NAMES: [(&str, McpRule); 26] = [
     ("subscription", McpRule::Subscription),
     ("content-type", McpRule::ContentType),
     ("session-id", McpRule::SessionId),
+    ("session-unique", McpRule::SessionUnique),
     ("list-shape", McpRule::ListShape),
     ("tool-schema", McpRule::ToolSchema),
     ("unique-names", McpRule::UniqueNames),

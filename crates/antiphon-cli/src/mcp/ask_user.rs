@@ -13,6 +13,7 @@ use antiphon_mcp::types::{
 use clap::Args;
 use serde_json::Value;
 
+use super::form_field::{Answer, FormField};
 use crate::exit::CommandError;
 use crate::openrpc::table;
 use crate::{output, waiting_line};
@@ -33,14 +34,15 @@ pub(super) struct AnswerFlags {
 
 /// The answers given by flags, and whether the user can be asked on the terminal.
 pub(super) struct AskUser {
-    answers: BTreeMap<String, Value>,
+    answers: BTreeMap<String, Answer>,
     model_answer: Option<String>,
     is_terminal: bool,
 }
 
 impl AskUser {
     pub(super) fn new(flags: &AnswerFlags) -> Result<Self, CommandError> {
-        let answers = flags.answer.iter().map(|text| answer(text)).collect::<Result<_, _>>()?;
+        let answers =
+            flags.answer.iter().map(|text| Answer::parse(text)).collect::<Result<_, _>>()?;
         // Questions go to stderr, so stdout may be a pipe.
         let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
         let model_answer = flags.model_answer.clone();
@@ -79,23 +81,17 @@ impl AskUser {
 
     /// Fills in a form, field by field.
     fn fill_in(&self, form: &ElicitFormParams) -> Result<ElicitResult, ErrorObject> {
-        let schema = serde_json::to_value(&form.requested_schema).map_err(ErrorObject::internal)?;
-        let fields = schema.get("properties").and_then(Value::as_object).cloned();
-        let required = schema.get("required").and_then(Value::as_array).cloned();
-        let required = required.unwrap_or_default();
-        output::note(&format!("The server asks: {}", output::visible(&form.message)));
-        if self.is_terminal && !fields.as_ref().is_none_or(JsonObject::is_empty) {
+        let schema = &form.requested_schema;
+        output::note(&format!("The server asks: {}", indented(&form.message)));
+        if self.is_terminal && !schema.properties.is_empty() {
             output::note(&output::dim("enter: the default; !decline, !cancel: no answer"));
         }
         let mut content = JsonObject::new();
-        for (name, field) in fields.unwrap_or_default() {
-            if let Some(answer) = self.answers.get(&name) {
-                content.insert(name, answer.clone());
-                continue;
-            }
-            let is_required = required.iter().any(|it| it == name.as_str());
-            match self.ask_field(&name, &field, is_required)? {
-                FieldAnswer::Value(value) => drop(content.insert(name, value)),
+        for (name, field) in &schema.properties {
+            let field = serde_json::to_value(field).map_err(ErrorObject::internal)?;
+            let is_required = schema.required.contains(name);
+            match self.fill_in_field(&FormField { name, schema: &field, is_required }) {
+                FieldAnswer::Value(value) => drop(content.insert(name.clone(), value)),
                 FieldAnswer::Nothing => {}
                 FieldAnswer::End(action) => return Ok(ElicitResult::new(action)),
             }
@@ -103,41 +99,24 @@ impl AskUser {
         Ok(ElicitResult::accept(content))
     }
 
-    fn ask_field(
-        &self,
-        name: &str,
-        field: &Value,
-        is_required: bool,
-    ) -> Result<FieldAnswer, ErrorObject> {
-        let default = field.get("default").filter(|default| !default.is_null());
-        if !self.is_terminal {
-            return match default {
-                Some(default) => Ok(FieldAnswer::Value(default.clone())),
-                None if is_required => Ok(FieldAnswer::End(ElicitAction::Cancel)),
-                None => Ok(FieldAnswer::Nothing),
-            };
-        }
-        loop {
-            // On one line, so that a server cannot write lines that look like those of the command.
-            output::draw(&format!("{} ", table::cell(&prompt(name, field, is_required))));
-            let Some(line) = read_line() else { return Ok(FieldAnswer::End(ElicitAction::Cancel)) };
-            match (line.as_str(), default) {
-                ("!decline", _) => return Ok(FieldAnswer::End(ElicitAction::Decline)),
-                ("!cancel", _) => return Ok(FieldAnswer::End(ElicitAction::Cancel)),
-                ("", Some(default)) => return Ok(FieldAnswer::Value(default.clone())),
-                ("", None) if !is_required => return Ok(FieldAnswer::Nothing),
-                _ => {}
-            }
-            match read_value(&line, field) {
-                Ok(value) => return Ok(FieldAnswer::Value(value)),
-                Err(reason) => output::note(&reason),
+    fn fill_in_field(&self, field: &FormField<'_>) -> FieldAnswer {
+        if let Some(answer) = self.answers.get(field.name) {
+            match field.read_answer(answer) {
+                Ok(value) => return FieldAnswer::Value(value),
+                Err(reason) => {
+                    output::note(&output::visible(&format!("--answer {}: {reason}", field.name)));
+                    if !self.is_terminal {
+                        return FieldAnswer::End(ElicitAction::Cancel);
+                    }
+                }
             }
         }
+        if self.is_terminal { ask_field(field) } else { without_asking(field) }
     }
 
     /// Shows a URL. It is never opened by itself: the server chose it.
     fn open(&self, params: &ElicitUrlParams) -> Result<ElicitResult, ErrorObject> {
-        output::note(&format!("The server asks: {}", output::visible(&params.message)));
+        output::note(&format!("The server asks: {}", indented(&params.message)));
         output::note(&format!("Open this page if you trust it: {}", output::visible(&params.url)));
         output::draw("done? [y]es, [d]ecline, [c]ancel: ");
         Ok(ElicitResult::new(match read_line().as_deref() {
@@ -155,7 +134,7 @@ impl AskUser {
                 output::note("The server asks a model. Answer in its place:");
                 let texts = params.messages.iter().flat_map(|message| &message.content);
                 for text in texts.filter_map(SamplingContent::as_text) {
-                    output::note(&output::dim(&output::visible(text)));
+                    output::note(&output::dim(&format!("  {}", indented(text))));
                 }
                 output::draw("answer: ");
                 let refused = || ErrorObject::new(-1, "User rejected sampling request");
@@ -173,97 +152,42 @@ enum FieldAnswer {
     End(ElicitAction),
 }
 
-/// The line that asks for a field.
-fn prompt(name: &str, field: &Value, is_required: bool) -> String {
-    let text = |key: &str| field.get(key).and_then(Value::as_str);
-    let title = text("title").unwrap_or(name);
-    let description = text("description").map(|it| format!(" ({it})")).unwrap_or_default();
-    let kind = match choices(field) {
-        choices if !choices.is_empty() => {
-            choices.into_iter().map(|(value, _)| value).collect::<Vec<_>>().join(" | ")
+/// Asks until the answer is valid.
+fn ask_field(field: &FormField<'_>) -> FieldAnswer {
+    loop {
+        // On one line, so that a server cannot write lines that look like those of the command.
+        output::draw(&format!("{} ", table::cell(&field.prompt())));
+        let Some(line) = read_line() else { return FieldAnswer::End(ElicitAction::Cancel) };
+        match (line.as_str(), field.default()) {
+            ("!decline", _) => return FieldAnswer::End(ElicitAction::Decline),
+            ("!cancel", _) => return FieldAnswer::End(ElicitAction::Cancel),
+            ("", Some(default)) => return FieldAnswer::Value(default.clone()),
+            ("", None) if !field.is_required => return FieldAnswer::Nothing,
+            _ => {}
         }
-        _ => text("type").unwrap_or("text").to_owned(),
-    };
-    let default = match field.get("default") {
-        Some(Value::Null) | None => String::new(),
-        Some(Value::String(default)) => format!(", default {default}"),
-        Some(default) => format!(", default {default}"),
-    };
-    let optional = if is_required { "" } else { ", optional" };
-    format!("{title}{description} [{kind}{default}{optional}]:")
-}
-
-/// The values of a choice, with their titles.
-fn choices(field: &Value) -> Vec<(String, String)> {
-    let of = |field: &Value| -> Vec<(String, String)> {
-        let plain = field.get("enum").and_then(Value::as_array).into_iter().flatten();
-        let plain = plain.filter_map(Value::as_str).map(|it| (it.to_owned(), it.to_owned()));
-        let titled = ["oneOf", "anyOf"].into_iter().filter_map(|key| field.get(key)?.as_array());
-        let titled = titled.flatten().filter_map(|option| {
-            let value = option.get("const")?.as_str()?;
-            let title = option.get("title").and_then(Value::as_str).unwrap_or(value);
-            Some((value.to_owned(), title.to_owned()))
-        });
-        plain.chain(titled).collect()
-    };
-    match field.get("items") {
-        Some(items) => of(items),
-        None => of(field),
-    }
-}
-
-/// Reads what the user has typed as a value of a field.
-fn read_value(line: &str, field: &Value) -> Result<Value, String> {
-    let choices = choices(field);
-    let choose = |text: &str| {
-        let text = text.trim();
-        let found = choices.iter().find(|(value, title)| value == text || title == text);
-        found.map(|(value, _)| Value::from(value.as_str())).ok_or_else(|| {
-            let known: Vec<_> = choices.iter().map(|(value, _)| value.as_str()).collect();
-            format!("`{text}` is not one of {}", known.join(", "))
-        })
-    };
-    match field.get("type").and_then(Value::as_str) {
-        Some("boolean") => match line.to_ascii_lowercase().as_str() {
-            "y" | "yes" | "true" => Ok(true.into()),
-            "n" | "no" | "false" => Ok(false.into()),
-            _ => Err("answer yes or no".to_owned()),
-        },
-        Some("integer") => line.parse::<i64>().map(Value::from).map_err(|error| error.to_string()),
-        Some("number") => line.parse::<f64>().map(Value::from).map_err(|error| error.to_string()),
-        Some("array") => {
-            line.split(',').map(choose).collect::<Result<Vec<_>, _>>().map(Value::from)
+        match field.read_line(&line) {
+            Ok(value) => return FieldAnswer::Value(value),
+            Err(reason) => output::note(&output::visible(&reason)),
         }
-        _ if !choices.is_empty() => choose(line),
-        _ => check_length(line, field),
     }
 }
 
-fn check_length(line: &str, field: &Value) -> Result<Value, String> {
-    let limit = |key: &str| field.get(key).and_then(Value::as_u64);
-    let length = line.chars().count() as u64;
-    if limit("minLength").is_some_and(|least| length < least) || (length == 0) {
-        return Err(format!("at least {} characters", limit("minLength").unwrap_or(1)));
-    }
-    match limit("maxLength").filter(|most| length > *most) {
-        Some(most) => Err(format!("at most {most} characters")),
-        None => Ok(line.into()),
+/// The value of a field that neither a flag nor the user fills in.
+fn without_asking(field: &FormField<'_>) -> FieldAnswer {
+    match field.default() {
+        Some(default) => FieldAnswer::Value(default.clone()),
+        None if field.is_required => {
+            let name = output::visible(field.name);
+            output::note(&format!("the form is cancelled: --answer {name}=TEXT is missing"));
+            FieldAnswer::End(ElicitAction::Cancel)
+        }
+        None => FieldAnswer::Nothing,
     }
 }
 
-fn answer(text: &str) -> Result<(String, Value), CommandError> {
-    let remedy = "write --answer name=text or --answer count:=3";
-    if let Some((name, json)) = text.split_once(":=") {
-        let value = serde_json::from_str(json);
-        let value = value.map_err(|error| {
-            CommandError::usage(format!("--answer {name}: not JSON: {error}")).hint(remedy)
-        })?;
-        return Ok((name.to_owned(), value));
-    }
-    let pair = text.split_once('=');
-    let pair =
-        pair.ok_or_else(|| CommandError::usage(format!("--answer {text}: no value")).hint(remedy));
-    pair.map(|(name, value)| (name.to_owned(), value.into()))
+/// A text of the server whose further lines do not look like those of the command.
+fn indented(text: &str) -> String {
+    output::visible(text).replace('\n', "\n  ")
 }
 
 /// Reads a line of stdin; `None` at its end.
@@ -283,38 +207,4 @@ async fn on_blocking_thread<T: Send + 'static>(
     let _alone = waiting_line::Hidden::new();
     let answered = tokio::task::spawn_blocking(work).await;
     answered.unwrap_or_else(|panic| Err(ErrorObject::internal(panic)))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_line_is_read_as_the_type_of_its_field() {
-        let number = json!({ "type": "integer" });
-        assert_eq!(read_value("7", &number), Ok(json!(7)));
-        assert!(read_value("7.5", &number).is_err());
-        assert_eq!(read_value("yes", &json!({ "type": "boolean" })), Ok(json!(true)));
-        let one = json!({ "type": "string", "oneOf": [{ "const": "r", "title": "Red" }] });
-        assert_eq!(read_value("Red", &one), Ok(json!("r")));
-        assert!(read_value("blue", &one).unwrap_err().contains("not one of r"));
-        let many = json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] } });
-        assert_eq!(read_value("a, b", &many), Ok(json!(["a", "b"])));
-    }
-
-    #[test]
-    fn a_prompt_names_type_default_and_choices() {
-        let field =
-            json!({ "type": "string", "title": "Color", "enum": ["r", "g"], "default": "g" });
-        assert_eq!(prompt("c", &field, false), "Color [r | g, default g, optional]:");
-    }
-
-    #[test]
-    fn an_answer_is_a_text_or_json() {
-        assert_eq!(answer("a=1").unwrap(), ("a".to_owned(), json!("1")));
-        assert_eq!(answer("a:=1").unwrap(), ("a".to_owned(), json!(1)));
-        assert!(answer("a").is_err() && answer("a:=x").is_err());
-    }
 }

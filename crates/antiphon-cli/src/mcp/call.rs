@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use antiphon::RawJson;
 use antiphon::core::JsonKind;
-use antiphon_mcp::client::{McpClient, McpError};
+use antiphon_mcp::client::McpClient;
 use antiphon_mcp::types::{CallToolResult, ProgressParams};
 use clap::Args;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
 use super::content;
+use super::failure::{command_error, hint_for_unknown, unknown_name};
 use crate::exit::{CommandError, Exit};
-use crate::openrpc::did_you_mean;
 use crate::output;
 use crate::params::ParamArgs;
 use crate::waiting_line::with_waiting_line;
@@ -62,9 +62,19 @@ pub(super) async fn run(args: McpCallArgs) -> Result<Exit, CommandError> {
             let call = client.call_tool(&tool, &arguments).on_progress(show_progress);
             let result = match with_waiting_line(&tool, call.into_future()).await {
                 Ok(result) => result,
-                Err(error) => return Err(explained(client, &tool, &error).await),
+                Err(error) if error.as_rpc().is_none() => return Err(command_error(&error)),
+                Err(error) => {
+                    let names = tool_names(client).await;
+                    return Err(unknown_name(command_error(&error), &tool, &names));
+                }
             };
-            show(&result, json, save.as_deref())
+            let exit = show(&result, json, save.as_deref())?;
+            if exit != Exit::Success {
+                // Some servers report an unknown tool as a tool that failed.
+                let hint = hint_for_unknown(&tool, &tool_names(client).await);
+                hint.into_iter().for_each(|hint| output::note(&format!("hint: {hint}")));
+            }
+            Ok(exit)
         })
         .await
 }
@@ -89,18 +99,9 @@ fn show_progress(progress: ProgressParams) {
     output::note(&output::dim(&output::visible(&line)));
 }
 
-/// Adds the tools with similar names to the error of an unknown tool.
-async fn explained(client: &McpClient, tool: &str, error: &McpError) -> CommandError {
-    let failure = command_error(error, None);
+async fn tool_names(client: &McpClient) -> Vec<String> {
     let tools = client.list_tools().await.unwrap_or_default();
-    if tools.is_empty() || tools.iter().any(|known| known.name == tool) {
-        return failure;
-    }
-    let names = did_you_mean::similar(tool, tools.iter().map(|known| known.name.as_str()));
-    match did_you_mean::did_you_mean(&names) {
-        Some(hint) => failure.hint(hint),
-        None => failure.hint("`antiphon mcp list` prints the tools"),
-    }
+    tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 fn show(

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use antiphon_mcp::types::Reference;
 use clap::Args;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
+use super::failure::command_error;
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -50,7 +51,7 @@ pub(super) async fn run(args: McpCompleteArgs) -> Result<Exit, CommandError> {
     connect
         .with_client(async |client| {
             let result = client.complete(reference, &argument, &value, known).await;
-            let result = result.map_err(|error| command_error(&error, None))?;
+            let result = result.map_err(|error| command_error(&error))?;
             for value in &result.completion.values {
                 output::line(&output::visible(value))?;
             }

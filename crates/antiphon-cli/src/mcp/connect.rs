@@ -4,23 +4,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{Endpoint, ErrorChain};
-use antiphon_mcp::client::{McpClient, McpClientBuilder, McpError};
+use antiphon::Endpoint;
+use antiphon_mcp::client::{McpClient, McpClientBuilder};
 use antiphon_mcp::types::{Implementation, LoggingLevel, LoggingMessageParams, Revision, Root};
 use clap::Args;
 use http::header::AUTHORIZATION;
+use tokio::signal::ctrl_c;
 
 use super::ask_user::{AnswerFlags, AskUser};
+use super::failure::{cannot_connect, command_error};
 use super::tokens;
 use crate::exit::{CommandError, Exit};
 use crate::quantity::MaybeSpan;
 use crate::request_headers::RequestHeaders;
 use crate::tls::ClientTls;
-use crate::waiting_line::with_waiting_line;
+use crate::waiting_line::{self, with_waiting_line};
 use crate::{connect::CLOSE_TIMEOUT, endpoint, output};
 
 /// The timeout without `--timeout`. A tool may ask the user, or a model.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a server may take to tell its era, so that a server that ignores the question is not lost.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The flags of every MCP command that connects to a server.
 #[derive(Debug, Args)]
@@ -59,18 +64,27 @@ pub(super) struct ConnectionFlags {
 }
 
 impl McpConnectArgs {
-    /// Connects, does the work, and closes the connection.
+    /// Connects, does the work until its end or Ctrl-C, and closes the connection.
     pub(super) async fn with_client(
         self,
         work: impl AsyncFnOnce(&McpClient) -> Result<Exit, CommandError>,
     ) -> Result<Exit, CommandError> {
         let client = self.connect().await?;
-        let outcome = work(&client).await;
+        // Dropping the work cancels its calls. Without that, a server would go on with them.
+        let outcome = tokio::select! {
+            outcome = work(&client) => outcome,
+            _ = ctrl_c() => {
+                waiting_line::erase();
+                Ok(Exit::Interrupted)
+            }
+        };
         // The outcome is printed first: closing the connection may take time.
         let exit = outcome.map_err(|failure| self.settings.tls.advise(failure));
         let exit = exit.unwrap_or_else(CommandError::report);
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, client.close()).await;
-        Ok(exit)
+        tokio::select! {
+            _ = tokio::time::timeout(CLOSE_TIMEOUT, client.close()) => Ok(exit),
+            _ = ctrl_c() => Ok(Exit::Interrupted),
+        }
     }
 
     async fn connect(&self) -> Result<McpClient, CommandError> {
@@ -79,10 +93,12 @@ impl McpConnectArgs {
         let builder = self.interactive(builder)?;
         let connecting = builder.connect(endpoint.clone());
         let client = with_waiting_line("the server", connecting).await;
-        let client = client.map_err(|error| tls.advise(command_error(&error, Some(endpoint))))?;
+        let client = client.map_err(|error| {
+            tls.advise(cannot_connect(&error, endpoint, self.settings.revision))
+        })?;
         if let Some(level) = self.log_level {
             let set = client.set_level(level).await;
-            set.map_err(|error| command_error(&error, Some(endpoint)))?;
+            set.map_err(|error| command_error(&error).about("--log-level"))?;
         }
         if self.verbose {
             introduce(&client);
@@ -95,7 +111,7 @@ impl McpConnectArgs {
         let info = Implementation::new("antiphon", env!("CARGO_PKG_VERSION"));
         let mut builder = builder.client_info(info).on_log(print_log);
         builder = match self.timeout.0 {
-            Some(timeout) => builder.timeout(timeout),
+            Some(timeout) => builder.timeout(timeout).probe_timeout(timeout.min(PROBE_TIMEOUT)),
             None => builder.without_timeout(),
         };
         if !self.root.is_empty() {
@@ -123,8 +139,11 @@ impl ConnectionFlags {
         for (name, value) in headers {
             builder = builder.header(name, value);
         }
-        if is_http && !has_token {
-            builder = builder.credentials(tokens::stored(&endpoint.to_string())?);
+        if is_http
+            && !has_token
+            && let Some(tokens) = tokens::stored(&endpoint.to_string())?
+        {
+            builder = builder.credentials(tokens);
         }
         if let Some(revision) = self.revision {
             builder = builder.revision(revision);
@@ -164,43 +183,5 @@ fn introduce(client: &McpClient) {
     output::note(&output::dim(&output::visible(&line)));
     if let Some(instructions) = client.instructions() {
         output::note(&output::dim(&output::visible(&instructions)));
-    }
-}
-
-/// Describes the failure of a call.
-pub(super) fn command_error(error: &McpError, endpoint: Option<&Endpoint>) -> CommandError {
-    let exit = match error {
-        McpError::Rpc(error) => return error.clone().into(),
-        McpError::Call(error) => return call_error(error),
-        McpError::TimedOut(_) => Exit::Timeout,
-        McpError::Endpoint(_) | McpError::Encode { .. } | McpError::InvalidArguments { .. } => {
-            Exit::Usage
-        }
-        McpError::Protocol(_)
-        | McpError::Decode { .. }
-        | McpError::InvalidResult { .. }
-        | McpError::TooManyInputRounds(_) => Exit::Protocol,
-        McpError::ToolFailed { .. } | McpError::Input { .. } => Exit::PeerError,
-        _ => Exit::Transport,
-    };
-    let failure = CommandError::caused(exit, error);
-    match error {
-        McpError::Unauthorized { .. } | McpError::Credentials(_) => {
-            let target = endpoint.map_or_else(|| "ENDPOINT".to_owned(), ToString::to_string);
-            failure.hint(format!("antiphon mcp login {target}, or -H 'Authorization: Bearer ...'"))
-        }
-        McpError::Unreachable { .. } => failure.hint("is the server running there?"),
-        McpError::NoCommonRevision { .. } => {
-            failure.hint("--revision REVISION chooses another one")
-        }
-        _ => failure,
-    }
-}
-
-fn call_error(error: &antiphon::CallError) -> CommandError {
-    match error {
-        antiphon::CallError::Rpc(error) => error.clone().into(),
-        antiphon::CallError::TimedOut(_) => CommandError::caused(Exit::Timeout, error),
-        other => CommandError::new(Exit::Transport, ErrorChain(other).to_string()),
     }
 }

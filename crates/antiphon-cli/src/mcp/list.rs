@@ -9,7 +9,8 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
+use super::failure::command_error;
 use crate::exit::{CommandError, Exit};
 use crate::openrpc::table;
 use crate::output;
@@ -74,7 +75,7 @@ pub(super) async fn run(args: McpListArgs) -> Result<Exit, CommandError> {
 }
 
 async fn list_tools(client: &McpClient) -> Result<Vec<Entry>, CommandError> {
-    let tools = client.list_tools().await.map_err(|error| command_error(&error, None))?;
+    let tools = client.list_tools().await.map_err(|error| command_error(&error))?;
     tools
         .iter()
         .map(|tool| {
@@ -85,7 +86,7 @@ async fn list_tools(client: &McpClient) -> Result<Vec<Entry>, CommandError> {
 }
 
 async fn list_resources(client: &McpClient) -> Result<Vec<Entry>, CommandError> {
-    let resources = client.list_resources().await.map_err(|error| command_error(&error, None))?;
+    let resources = client.list_resources().await.map_err(|error| command_error(&error))?;
     let described = resources.iter().map(|it| {
         let description = it.description.as_deref().or(Some(&it.name));
         entry("resource", &it.uri, it.mime_type.clone().unwrap_or_default(), description, it)
@@ -101,7 +102,7 @@ async fn list_resources(client: &McpClient) -> Result<Vec<Entry>, CommandError> 
 }
 
 async fn list_prompts(client: &McpClient) -> Result<Vec<Entry>, CommandError> {
-    let prompts = client.list_prompts().await.map_err(|error| command_error(&error, None))?;
+    let prompts = client.list_prompts().await.map_err(|error| command_error(&error))?;
     let described = prompts.iter().map(|prompt| {
         let names = prompt.arguments.iter().flatten().map(|argument| {
             let optional = if argument.required == Some(true) { "" } else { "?" };

@@ -6,9 +6,9 @@ use antiphon_mcp::types::SubscriptionFilter;
 use clap::Args;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::signal::ctrl_c;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
+use super::failure::command_error;
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -50,21 +50,16 @@ async fn listen(
     count: u64,
 ) -> Result<Exit, CommandError> {
     let changes = client.listen(filter).await;
-    let mut changes = changes.map_err(|error| command_error(&error, None))?;
+    let mut changes = changes.map_err(|error| command_error(&error))?;
     output::note(&output::dim("listening"));
-    let mut interrupted = Box::pin(ctrl_c());
     let mut left = count;
     while left > 0 {
-        let change = tokio::select! {
-            change = changes.next() => change,
-            _ = &mut interrupted => return Ok(Exit::Interrupted),
-        };
-        match change {
+        match changes.next().await {
             None => {
                 output::note(&output::dim("the server has ended the subscription"));
                 return Ok(Exit::Success);
             }
-            Some(Err(error)) => return Err(command_error(&error, None)),
+            Some(Err(error)) => return Err(command_error(&error)),
             Some(Ok(change)) => {
                 left -= 1;
                 let line = RawJson::encode(&as_json(change));

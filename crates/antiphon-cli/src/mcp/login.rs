@@ -6,7 +6,7 @@ use antiphon_mcp::auth::{Scopes, Secret as OAuthSecret};
 use antiphon_mcp::client::McpClient;
 use clap::Args;
 
-use super::connect::command_error;
+use super::failure::{cannot_connect, command_error};
 use super::tokens;
 use crate::exit::{CommandError, Exit};
 use crate::secret::Secret;
@@ -61,13 +61,13 @@ pub(super) async fn run(args: McpLoginArgs) -> Result<Exit, CommandError> {
     let builder = McpClient::builder().tls(args.tls.client([&args.endpoint])?).credentials(oauth);
     let client = builder.connect(args.endpoint.clone()).await;
     let client =
-        client.map_err(|error| args.tls.advise(command_error(&error, Some(&args.endpoint))))?;
+        client.map_err(|error| args.tls.advise(cannot_connect(&error, &args.endpoint, None)))?;
     // A server may let clients connect without a token.
     let listed = client.request::<antiphon_mcp::types::ListToolsResult>("tools/list", ()).await;
     if let Err(error) = listed
         && error.as_rpc().is_none()
     {
-        return Err(command_error(&error, Some(&args.endpoint)));
+        return Err(command_error(&error));
     }
     client.close().await;
     output::note(&format!("logged in to {server}"));
@@ -85,9 +85,7 @@ impl McpLoginArgs {
                 .port(self.port),
             ),
         };
-        let mut builder = OAuthClient::builder(server, grant)
-            .client_name("antiphon")
-            .store(antiphon_mcp::auth::client::FileTokenStore::new(tokens::directory()?));
+        let mut builder = tokens::client(server, grant)?;
         if !self.scope.is_empty() {
             builder = builder.scopes(Scopes::from_iter(self.scope.iter().cloned()));
         }

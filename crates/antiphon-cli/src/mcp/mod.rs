@@ -6,6 +6,8 @@ mod call;
 mod complete;
 mod connect;
 mod content;
+mod failure;
+mod form_field;
 mod list;
 mod listen;
 mod login;

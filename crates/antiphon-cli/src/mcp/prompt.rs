@@ -5,8 +5,9 @@ use std::io::{self, IsTerminal as _};
 use antiphon::RawJson;
 use clap::Args;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
 use super::content;
+use super::failure::{command_error, unknown_name};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -40,8 +41,15 @@ pub(super) async fn run(args: McpPromptArgs) -> Result<Exit, CommandError> {
     let McpPromptArgs { connect, prompt, arguments, json } = args;
     connect
         .with_client(async |client| {
-            let result = client.get_prompt(&prompt, arguments).await;
-            let result = result.map_err(|error| command_error(&error, None))?;
+            let result = match client.get_prompt(&prompt, arguments).await {
+                Ok(result) => result,
+                Err(error) if error.as_rpc().is_none() => return Err(command_error(&error)),
+                Err(error) => {
+                    let known = client.list_prompts().await.unwrap_or_default();
+                    let names: Vec<_> = known.iter().map(|it| it.name.clone()).collect();
+                    return Err(unknown_name(command_error(&error), &prompt, &names));
+                }
+            };
             if json || !io::stdout().is_terminal() {
                 let encoded = RawJson::encode(&result);
                 let encoded = encoded

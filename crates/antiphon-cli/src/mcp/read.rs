@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use antiphon_mcp::types::ResourceContents;
 use clap::Args;
 
-use super::connect::{McpConnectArgs, command_error};
+use super::connect::McpConnectArgs;
 use super::content;
+use super::failure::{command_error, unknown_name};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -36,8 +37,15 @@ pub(super) async fn run(args: McpReadArgs) -> Result<Exit, CommandError> {
     let McpReadArgs { connect, uri, output } = args;
     connect
         .with_client(async |client| {
-            let result = client.read_resource(&uri).await;
-            let result = result.map_err(|error| command_error(&error, None))?;
+            let result = match client.read_resource(&uri).await {
+                Ok(result) => result,
+                Err(error) if error.as_rpc().is_none() => return Err(command_error(&error)),
+                Err(error) => {
+                    let known = client.list_resources().await.unwrap_or_default();
+                    let uris: Vec<_> = known.iter().map(|it| it.uri.clone()).collect();
+                    return Err(unknown_name(command_error(&error), &uri, &uris));
+                }
+            };
             match output {
                 Some(path) => to_file(&result.contents, &path)?,
                 None => result.contents.iter().try_for_each(print)?,

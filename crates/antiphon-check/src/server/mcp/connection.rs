@@ -49,6 +49,8 @@ impl McpConnection {
         if let ServerEvent::Response(response) = event
             && self.monitor.is_initializing()
             && let Some(session) = response.header("mcp-session-id")
+            // A server may repeat the id in every response.
+            && self.headers.session.as_ref() != Some(&session)
         {
             self.monitor.check_session_id(&session);
             self.headers.session = Some(session);

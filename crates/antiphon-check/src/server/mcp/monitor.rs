@@ -82,10 +82,15 @@ impl Monitor {
         self.in_flight.values().any(|sent| sent.method == "initialize")
     }
 
+    /// Checks the id of a new session.
     pub(super) fn check_session_id(&self, session: &str) {
         if session.is_empty() || !session.bytes().all(|byte| matches!(byte, 0x21..=0x7E)) {
             let what = format!("the session id {session:?} is not visible ASCII");
             self.violations.add(McpRule::SessionId, self.era, what, b"");
+        }
+        if !self.violations.is_new_session(session) {
+            let what = format!("two sessions have the id {session:?}");
+            self.violations.add(McpRule::SessionUnique, self.era, what, b"");
         }
     }
 

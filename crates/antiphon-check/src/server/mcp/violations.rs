@@ -1,5 +1,6 @@
 //! The findings of the monitor: the first violation of each rule in each era.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::result::CaseStatus;
@@ -9,7 +10,11 @@ use crate::transcript::{McpEra, McpRule, TranscriptCase};
 
 /// The violations of a run.
 #[derive(Default)]
-pub(crate) struct Violations(Mutex<Vec<Violation>>);
+pub(crate) struct Violations {
+    found: Mutex<Vec<Violation>>,
+    /// The ids of all sessions of the run.
+    sessions: Mutex<HashSet<String>>,
+}
 
 struct Violation {
     rule: McpRule,
@@ -19,9 +24,15 @@ struct Violation {
 }
 
 impl Violations {
+    /// Records the id of a new session. Returns false if another session of the run has it.
+    pub(super) fn is_new_session(&self, session: &str) -> bool {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(session.to_owned())
+    }
+
     /// Records a violation, unless the era has one of this rule.
     pub(super) fn add(&self, rule: McpRule, era: McpEra, what: impl Into<String>, message: &[u8]) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if all.iter().any(|one| (one.rule, one.era) == (rule, era)) {
             return;
         }
@@ -30,7 +41,7 @@ impl Violations {
 
     /// Returns the result of a case that watches a rule.
     pub(super) fn judge(&self, case: &TranscriptCase, rule: McpRule) -> CaseResult {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let is_meant = |era| case.facts.era.is_none_or(|meant| meant == era);
         match all.iter().find(|one| one.rule == rule && is_meant(one.era)) {
             Some(Violation { what, message, .. }) => {

@@ -45,6 +45,7 @@ fn failures_have_their_exit_codes() {
             (&["test_simple_txt"], 1, "did you mean `test_simple_text`?"),
             (&["nothing like it"], 1, "`antiphon mcp list`"),
             (&["test_elicitation", "message:=7"], 2, "do not match the input schema"),
+            (&["test_elicitation", "message:=7"], 2, "name=text a String"),
             (&["test_elicitation", "-d", "[1]"], 2, "name=text"),
             (&["test_simple_text", "--answer", "x"], 2, "--answer"),
             (&["test_cancellation", "--timeout", "200ms"], 4, "no response within"),
@@ -53,8 +54,15 @@ fn failures_have_their_exit_codes() {
             assert_eq!(ended.code, Some(code), "{words:?}: {ended:?}");
             assert!(ended.stderr.contains(expected), "{words:?}: {}", ended.stderr);
         }
-        assert_eq!(mcp_at("read", way, &["test://nowhere"]).code, Some(1));
-        assert_eq!(mcp_at("prompt", way, &["nothing"]).code, Some(1));
+        for (command, name, expected) in [
+            ("read", "test://static-txt", "did you mean `test://static-text`"),
+            ("read", "nowhere:", "`antiphon mcp list`"),
+            ("prompt", "test_simple_promt", "did you mean `test_simple_prompt`"),
+        ] {
+            let ended = mcp_at(command, way, &[name]);
+            assert_eq!(ended.code, Some(1), "{name}: {ended:?}");
+            assert!(ended.stderr.contains(expected), "{name}: {}", ended.stderr);
+        }
     }
     for endpoint in ["http://127.0.0.1:1/mcp", "tcp://127.0.0.1:1", "exec:/nowhere/server"] {
         let ended = mcp(&["list", endpoint]);
@@ -64,12 +72,67 @@ fn failures_have_their_exit_codes() {
     assert_eq!(no_headers.code, Some(2), "{no_headers:?}");
 }
 
-/// A server that does not speak the protocol.
+/// Servers that do not speak the protocol, or break it.
 #[test]
 fn another_service_is_no_mcp_server() {
-    let fake = FakeServer::start(Framing::Line, |message| result(message, "\"hello\""));
-    let ended = mcp(&["list", &fake.endpoint(), "--timeout", "2s"]);
-    assert!(matches!(ended.code, Some(1 | 4 | 5)), "{ended:?}");
+    for (response, code, expected) in [
+        (r#""result":"hello""#, 5, "the result of `initialize` does not have the expected type"),
+        (
+            r#""error":{"code":-32601,"message":"Method not found"}"#,
+            1,
+            "is not an MCP server: Method not found\nhint: `antiphon call`",
+        ),
+        (r#""result":{},"error":{"code":1,"message":"x"}"#, 5, "must not occur together"),
+    ] {
+        let fake = FakeServer::start(Framing::Line, move |message| {
+            let id = &message["id"];
+            vec![format!(r#"{{"jsonrpc":"2.0","id":{id},{response}}}"#)]
+        });
+        let ended = mcp(&["list", &fake.endpoint(), "--timeout", "20s"]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.contains(expected), "{ended:?}");
+    }
+}
+
+/// The response of a server that does not have the method.
+fn not_found(message: &Value) -> Vec<String> {
+    let id = &message["id"];
+    vec![format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"nope"}}}}"#)]
+}
+
+#[test]
+fn a_revision_that_the_server_does_not_have_is_named() {
+    let fake = FakeServer::start(Framing::Line, not_found);
+    let ended = mcp(&["list", &fake.endpoint(), "--revision", "2026-07-28"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("does not support revision 2026-07-28"), "{ended:?}");
+    assert!(ended.stderr.contains("hint: without --revision"), "{ended:?}");
+}
+
+#[test]
+fn an_unknown_tool_that_is_reported_as_a_failed_one_has_a_hint() {
+    let fake = || {
+        FakeServer::start(Framing::Line, |message| {
+            let found = match message["method"].as_str().unwrap_or_default() {
+                "initialize" => json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "x", "version": "1" },
+                }),
+                "tools/list" => {
+                    json!({ "tools": [{ "name": "add", "inputSchema": { "type": "object" } }] })
+                }
+                "tools/call" => json!({ "content": [], "isError": true }),
+                _ => return not_found(message),
+            };
+            result(message, &found.to_string())
+        })
+    };
+    let misspelled = mcp(&["call", &fake().endpoint(), "ad"]);
+    assert_eq!(misspelled.code, Some(1), "{misspelled:?}");
+    assert!(misspelled.stderr.contains("hint: did you mean `add`?"), "{misspelled:?}");
+    let failed = mcp(&["call", &fake().endpoint(), "add"]);
+    assert_eq!((failed.code, failed.stderr.as_str()), (Some(1), ""), "{failed:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bridge;
 mod commands;
 mod help;
+mod interrupted;
 mod login;
 mod questions;
 mod servers;

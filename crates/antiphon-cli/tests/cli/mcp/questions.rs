@@ -30,7 +30,25 @@ fn a_form_without_all_answers_is_cancelled() {
     for (code, output) in answered(&["test_elicitation", "message=Who?", "--answer", "username=x"])
     {
         assert_eq!(code, Some(0), "{output}");
+        assert!(output.contains("--answer email=TEXT is missing"), "{output}");
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_not_sent() {
+    let words = ["test_elicitation_sep1034_defaults", "--answer", "age:=1.5"];
+    for (code, output) in answered(&words) {
+        assert_eq!(code, Some(0), "{output}");
+        assert!(output.contains("--answer age: 1.5 is not a valid integer"), "{output}");
         assert!(output.contains("cancel"), "{output}");
+    }
+}
+
+#[test]
+fn a_text_is_read_like_a_line_of_the_form() {
+    for (code, output) in answered(&["test_elicitation_sep1034_defaults", "--answer", "age=41"]) {
+        assert_eq!(code, Some(0), "{output}");
+        assert!(output.contains("41") && output.contains("accept"), "{output}");
     }
 }
 

@@ -17,6 +17,9 @@ fn a_form_is_shown_and_checked() {
             ["call", &server.url, "test_elicitation", "message=Who?", "--revision", revision];
         let mut terminal = terminal(&home, &words);
         terminal.expect("The server asks: Who?");
+        // The order is that of the server.
+        terminal.expect("username");
+        terminal.press("ada\r");
         terminal.expect("email (User's email address) [string]: ");
         // Longer than it takes until a progress line is due, which would overwrite the question.
         let start = std::time::Instant::now();
@@ -26,8 +29,6 @@ fn a_form_is_shown_and_checked() {
             terminal.expect("email");
         }
         terminal.press("a@b.example\r");
-        terminal.expect("username");
-        terminal.press("ada\r");
         let (code, seen) = terminal.end();
         assert_eq!(code, Some(0), "{seen}");
         assert!(seen.contains("ada") && seen.contains("accept"), "{seen}");
@@ -39,11 +40,21 @@ fn a_form_is_shown_and_checked() {
 fn a_form_is_declined() {
     let (server, home) = (McpHttp::everything(), Scratch::new());
     let mut terminal = terminal(&home, &["call", &server.url, "test_elicitation", "message=Who?"]);
-    terminal.expect("email");
+    terminal.expect("username");
     terminal.press("!decline\r");
     let (code, seen) = terminal.end();
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("decline"), "{seen}");
+}
+
+#[test]
+fn ctrl_c_ends_a_form_and_the_command() {
+    let (server, home) = (McpHttp::everything(), Scratch::new());
+    let mut terminal = terminal(&home, &["call", &server.url, "test_elicitation", "message=Who?"]);
+    terminal.expect("username");
+    terminal.press("\u{3}");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(130), "{seen}");
 }
 
 #[test]

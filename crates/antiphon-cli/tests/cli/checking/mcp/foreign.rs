@@ -71,7 +71,6 @@ fn everything_over_http() {
         "mcp-legacy-cursor-invalid",
         "mcp-legacy-resource-unknown",
         "mcp-legacy-log-level-unknown",
-        "mcp-legacy-http-batch",
         "mcp-legacy-http-session-unknown",
     ];
     finds(&judged, &failed, &warned);
@@ -145,7 +144,6 @@ fn python_over_http() {
         "mcp-legacy-cursor-invalid",
         "mcp-legacy-resource-unknown",
         "mcp-legacy-prompt-unknown",
-        "mcp-legacy-http-id-null",
         "mcp-modern-tool-unknown-code",
         "mcp-modern-cursor-invalid",
         "mcp-modern-prompt-unknown",

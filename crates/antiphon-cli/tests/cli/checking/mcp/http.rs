@@ -124,7 +124,8 @@ impl Exchange<'_> {
             ("POST", _) => {}
             ("DELETE", Era::Legacy) => {
                 let session = request.header("mcp-session-id").unwrap_or_default();
-                if !self.has(Fault::SessionSurvives) {
+                // A shared session has other clients.
+                if !self.has(Fault::SessionSurvives) && !self.has(Fault::SessionIsShared) {
                     self.sessions.open.lock().unwrap().remove(session);
                 }
                 return Some(Response::empty(204));
@@ -187,7 +188,10 @@ impl Exchange<'_> {
         if message["method"] == "initialize" {
             let number = self.sessions.next.fetch_add(1, Ordering::SeqCst);
             let space = if self.has(Fault::SessionIdHasSpace) { " " } else { "-" };
-            let key = format!("session{space}{number}");
+            let key = match self.has(Fault::SessionIsShared) {
+                true => "session-of-all".to_owned(),
+                false => format!("session{space}{number}"),
+            };
             open.insert(key.clone(), 0);
             return Ok((Some(key), Session::default()));
         }
@@ -197,9 +201,7 @@ impl Exchange<'_> {
             return Err(Response::empty(400));
         }
         match self.request.header("mcp-session-id") {
-            None if self.has(Fault::MissingSessionIsServed) => {
-                Ok((None, Session { level: 0, is_open: true }))
-            }
+            None if self.has(Fault::MissingSessionIs403) => Err(Response::empty(403)),
             None => Err(Response::empty(400)),
             Some(key) => match open.get(key) {
                 Some(level) => Ok((Some(key.to_owned()), Session { level: *level, is_open: true })),

@@ -142,7 +142,7 @@ macro_rules! mutants {
 mutants! {
     null_id_is_answered: NullIdIsAnswered, Lines Legacy, "mcp-legacy-id-null mcp-message-null-id";
     null_id_is_answered_by_modern: NullIdIsAnswered, Lines Modern, "mcp-modern-id-null";
-    null_id_is_answered_over_http: NullIdIsAnswered, Http Legacy, "mcp-legacy-http-id-null mcp-message-null-id";
+    null_id_is_answered_over_http: NullIdIsAnswered, Http Legacy, "mcp-message-null-id";
     notifications_are_answered: NotificationsAreAnswered, Lines Legacy,
         "mcp-legacy-unknown-notification mcp-legacy-notification-of-request";
     responses_are_answered: ResponsesAreAnswered, Lines Legacy, "mcp-legacy-response-unknown";
@@ -156,6 +156,8 @@ mutants! {
     progress_follows_response_over_http: ProgressFollowsResponse, Http Legacy slow,
         "mcp-message-progress-ends";
     result_and_error: ResultAndError, Lines Legacy, "mcp-message-result-or-error mcp-legacy-id-string";
+    responses_repeat: ResponsesRepeat, Lines Legacy, "mcp-legacy-ping mcp-legacy-id-string";
+    responses_repeat_by_modern: ResponsesRepeat, Lines Modern, "mcp-modern-id-string";
     banner_on_stdout: BannerOnStdout, Lines Legacy, "mcp-message-json";
     messages_have_newlines: MessagesHaveNewlines, Lines Modern slow, "mcp-message-json";
     batches_are_answered: BatchesAreAnswered, Lines Legacy, "mcp-legacy-batch mcp-message-batch";
@@ -206,7 +208,8 @@ mutants! {
     session_id_has_space: SessionIdHasSpace, Http Legacy, "mcp-message-session-id";
     unknown_session_is_400: UnknownSessionIs400, Http Legacy,
         "mcp-legacy-http-session-unknown mcp-legacy-http-session-deleted";
-    missing_session_is_served: MissingSessionIsServed, Http Legacy, "mcp-legacy-http-session-missing";
+    missing_session_is_403: MissingSessionIs403, Http Legacy, "mcp-legacy-http-session-missing";
+    session_is_shared: SessionIsShared, Http Legacy, "mcp-message-session-unique";
     version_header_is_ignored: VersionHeaderIsIgnored, Http Legacy, "mcp-legacy-http-version-invalid";
     get_is_404: GetIs404, Http Legacy, "mcp-legacy-http-get";
     get_is_404_by_modern: GetIs404, Http Modern, "mcp-modern-http-get";
