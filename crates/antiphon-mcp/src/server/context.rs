@@ -148,7 +148,7 @@ impl RequestContext {
         self.on_wire().rpc.clone()
     }
 
-    fn params(&self) -> Option<Params> {
+    pub(crate) fn params(&self) -> Option<Params> {
         self.on_wire().params.clone()
     }
 

@@ -114,10 +114,10 @@ impl McpServer {
         era: &Era,
         rpc: &Context,
     ) -> Result<Option<Serving>, ErrorObject> {
-        let is_offered = match method {
-            methods::CALL_TOOL => self.has_tools(),
-            methods::READ_RESOURCE => self.has_resources(),
-            methods::GET_PROMPT => self.has_prompts(),
+        let (method, is_offered) = match method {
+            methods::CALL_TOOL => (methods::CALL_TOOL, self.has_tools()),
+            methods::READ_RESOURCE => (methods::READ_RESOURCE, self.has_resources()),
+            methods::GET_PROMPT => (methods::GET_PROMPT, self.has_prompts()),
             _ => return Ok(None),
         };
         if !is_offered {

@@ -19,8 +19,7 @@ use super::request_state::{self, RequestState, StateError};
 
 /// The beginning of a round: the state of the earlier ones, and the answers of this one.
 pub(crate) struct Round {
-    /// What the state is bound to.
-    binding: String,
+    method: &'static str,
     state: RequestState,
     answers: HashMap<String, Box<RawValue>>,
 }
@@ -32,23 +31,22 @@ impl Round {
     /// Fails with -32602 if the state was not issued for this request and this caller.
     pub(crate) fn read(
         server: &McpServer,
-        method: &str,
+        method: &'static str,
         params: &RequestParams<'_>,
         rpc: &Context,
     ) -> Result<Self, ErrorObject> {
-        let principal = rpc.identity().map(|identity| identity.name().to_owned());
-        let target = params.name.as_deref().or(params.uri.as_deref()).unwrap_or_default();
-        let arguments = params.arguments.map_or("", |arguments| arguments.get());
-        let binding = request_state::binding(principal.as_deref(), method, &[target, arguments]);
         let state = match &params.request_state {
-            Some(sealed) => server.state.signer.open(sealed, &binding).map_err(refused)?,
+            Some(sealed) => {
+                let binding = binding(method, params, rpc);
+                server.state.signer.open(sealed, &binding).map_err(refused)?
+            }
             None => RequestState::default(),
         };
         let answers = match params.input_responses.map(RawValue::get) {
             None | Some("null") => HashMap::new(),
             Some(answers) => answers_of(answers)?,
         };
-        Ok(Self { binding, state, answers })
+        Ok(Self { method, state, answers })
     }
 
     /// Takes the handler that this server has kept for the request. `None` if it keeps none for it.
@@ -124,7 +122,12 @@ impl Round {
         let has_state =
             state.handler.is_some() || !state.answers.is_empty() || !state.steps.is_empty();
         let sealed = match has_state {
-            true => Some(signer.seal(state, &self.binding).map_err(ErrorObject::internal)?),
+            true => {
+                let params = reply.params();
+                let params = RequestParams::read(params.as_ref())?;
+                let binding = binding(self.method, &params, &reply.rpc());
+                Some(signer.seal(state, &binding).map_err(ErrorObject::internal)?)
+            }
             false => None,
         };
         let requests = asked.iter().map(|asked| {
@@ -134,6 +137,15 @@ impl Round {
             InputRequired { input_requests: requests.collect(), request_state: sealed.as_deref() };
         complete_value_as(&reply, "input_required", &result)
     }
+}
+
+/// What the state of a request is bound to. Computed only where there is a state, because most requests have none.
+fn binding(method: &str, params: &RequestParams<'_>, rpc: &Context) -> String {
+    let identity = rpc.identity();
+    let principal = identity.as_ref().map(|identity| identity.name());
+    let target = params.name.as_deref().or(params.uri.as_deref()).unwrap_or_default();
+    let arguments = params.arguments.map_or("", |arguments| arguments.get());
+    request_state::binding(principal, method, &[target, arguments])
 }
 
 /// The result of a request that asks.
