@@ -15,9 +15,9 @@ use super::call::CallOptions;
 use super::error::McpError;
 use super::handshake::ServerState;
 use super::inbox::{Inbox, locked};
+use super::known_tools::KnownTools;
 use super::renewal::Sessions;
 use super::settings::Settings;
-use super::tools::KnownTools;
 use super::wire::{Wire, WireCall};
 use crate::types::{
     ClientCapabilities, InputRequests, InputResponse, InputResponses, LoggingLevel, Meta,
