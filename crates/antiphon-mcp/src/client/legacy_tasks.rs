@@ -13,13 +13,10 @@ use super::McpClient;
 use super::call::{CallOptions, decoded};
 use super::core::Core;
 use super::error::McpError;
-use super::tasks::{GRACE, RunningTask, pause};
+use super::tasks::{GRACE, MAX_LOSSES, RunningTask, pause};
 use crate::types::tasks::legacy::{CreateTaskResult, ListTasksResult, Task, TaskResult};
 use crate::types::tasks::{TaskParams, TaskStatus};
 use crate::types::{CallToolResult, Revision, TaskSupport, Tool, methods};
-
-/// How often in succession the wait for a result may be lost.
-const MAX_LOSSES: u32 = 3;
 
 impl Core {
     /// Whether the server runs tool calls as tasks of 2025-11-25.
@@ -86,8 +83,7 @@ impl Core {
     }
 
     async fn legacy_state(&self, id: &str) -> Result<Task, McpError> {
-        let params = TaskParams::new(id);
-        let state: TaskResult = self.task_call(methods::GET_TASK, id, &params).await?;
+        let state: TaskResult = self.polled(id).await?;
         match state.task.task_id == id {
             true => Ok(state.task),
             false => Err(McpError::Protocol("the state is that of another task".to_owned())),
