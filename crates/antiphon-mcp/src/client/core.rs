@@ -15,18 +15,21 @@ use super::call::CallOptions;
 use super::error::McpError;
 use super::handshake::ServerState;
 use super::inbox::{Inbox, locked};
+use super::known_tools::KnownTools;
 use super::renewal::Sessions;
 use super::settings::Settings;
-use super::tools::KnownTools;
 use super::wire::{Wire, WireCall};
 use crate::types::meta::CLIENT_CAPABILITIES;
 use crate::types::{
-    ClientCapabilities, InputRequests, InputResponse, InputResponses, LoggingLevel, Meta,
-    ResultType, from_object, methods,
+    ClientCapabilities, InputRequests, InputResponses, LoggingLevel, Meta, ResultType, from_object,
+    methods,
 };
 
 /// The methods whose result may ask for input (2026-07-28, multi round-trip requests).
 const MAY_ASK: [&str; 3] = [methods::CALL_TOOL, methods::GET_PROMPT, methods::READ_RESOURCE];
+
+/// The most questions of a server at once.
+const MAX_QUESTIONS: usize = 64;
 
 /// The pause before a request is repeated that needs no input.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -228,25 +231,31 @@ impl Core {
             tokio::time::sleep(PAUSE * u32::try_from(round + 1).unwrap_or(1)).await;
             return Ok(());
         };
-        let mut answers = InputResponses::new();
-        for (name, request) in requests {
-            let answer = self.answer(&name, request).await?;
-            answers.insert(name, answer);
-        }
+        let answers = self.answers(requests).await?;
         let encode = |source| McpError::Encode { method: "inputResponses".to_owned(), source };
         let answers = RawJson::encode(&answers).map_err(encode)?;
         members.insert("inputResponses".to_owned(), answers);
         Ok(())
     }
 
-    pub(super) async fn answer(
+    /// Answers questions with the handlers of the application.
+    pub(super) async fn answers(
         &self,
-        name: &str,
-        request: crate::types::InputRequest,
-    ) -> Result<InputResponse, McpError> {
-        let method = request.method().to_owned();
-        let answer = self.inbox.handlers.answer(request).await;
-        answer.map_err(|error| McpError::Input { name: name.to_owned(), method, error })
+        requests: InputRequests,
+    ) -> Result<InputResponses, McpError> {
+        if requests.len() > MAX_QUESTIONS {
+            let reason = format!("the server asks more than {MAX_QUESTIONS} questions at once");
+            return Err(McpError::Protocol(reason));
+        }
+        let mut answers = InputResponses::new();
+        for (name, request) in requests {
+            let method = request.method().to_owned();
+            match self.inbox.handlers.answer(request).await {
+                Ok(answer) => drop(answers.insert(name, answer)),
+                Err(error) => return Err(McpError::Input { name, method, error }),
+            }
+        }
+        Ok(answers)
     }
 }
 

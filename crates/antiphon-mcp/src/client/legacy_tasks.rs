@@ -10,16 +10,13 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::McpClient;
-use super::call::{CallOptions, decoded};
+use super::call::{CallOptions, decoded, encoded};
 use super::core::Core;
 use super::error::McpError;
-use super::tasks::{GRACE, RunningTask, pause};
+use super::tasks::{GRACE, MAX_LOSSES, RunningTask, pause};
 use crate::types::tasks::legacy::{CreateTaskResult, ListTasksResult, Task, TaskResult};
 use crate::types::tasks::{TaskParams, TaskStatus};
 use crate::types::{CallToolResult, Revision, TaskSupport, Tool, methods};
-
-/// How often in succession the wait for a result may be lost.
-const MAX_LOSSES: u32 = 3;
 
 impl Core {
     /// Whether the server runs tool calls as tasks of 2025-11-25.
@@ -55,11 +52,10 @@ impl Core {
     ) -> Result<CallToolResult, McpError> {
         let mut task = created.task;
         let running = RunningTask::new(self, &task.task_id);
-        let start = Instant::now();
+        let mut lifetime = Lifetime { start: Instant::now(), ttl: None };
         let mut losses = 0;
         loop {
-            let lifetime = task.ttl.map(Duration::from_millis);
-            let deadline = lifetime.and_then(|it| start.checked_add(it.saturating_add(GRACE)));
+            lifetime.ttl = task.ttl.map(Duration::from_millis);
             if task.status == TaskStatus::Cancelled {
                 running.has_ended();
                 let reason = task.status_message.unwrap_or_default();
@@ -67,8 +63,8 @@ impl Core {
             }
             // A task that needs input asks while a request waits for its result ("Input Required Status").
             if task.status != TaskStatus::Working {
-                match before(deadline, self.legacy_result(&task.task_id)).await {
-                    Err(error) if error.is_loss() && losses < MAX_LOSSES => {
+                match lifetime.limit(self.legacy_result(&task)).await {
+                    Err(error) if error.is_loss() && losses < MAX_LOSSES && !lifetime.is_over() => {
                         tracing::debug!(%error, "the wait for the result of a task was lost");
                         losses += 1;
                     }
@@ -81,13 +77,12 @@ impl Core {
                 }
             }
             sleep(pause(task.poll_interval)).await;
-            task = before(deadline, self.legacy_state(&task.task_id)).await?;
+            task = lifetime.limit(self.legacy_state(&task.task_id)).await?;
         }
     }
 
     async fn legacy_state(&self, id: &str) -> Result<Task, McpError> {
-        let params = TaskParams::new(id);
-        let state: TaskResult = self.task_call(methods::GET_TASK, id, &params).await?;
+        let state: TaskResult = self.polled(id).await?;
         match state.task.task_id == id {
             true => Ok(state.task),
             false => Err(McpError::Protocol("the state is that of another task".to_owned())),
@@ -95,9 +90,10 @@ impl Core {
     }
 
     /// Waits for the result, for as long as the task runs.
-    async fn legacy_result(&self, id: &str) -> Result<CallToolResult, McpError> {
-        let options = CallOptions { is_endless: true, ..CallOptions::default() };
-        let params = super::call::encoded(methods::TASK_RESULT, &TaskParams::new(id))?;
+    async fn legacy_result(&self, task: &Task) -> Result<CallToolResult, McpError> {
+        let id = &task.task_id;
+        let options = CallOptions { is_endless: !task.status.is_final(), ..CallOptions::default() };
+        let params = encoded(methods::TASK_RESULT, &TaskParams::new(id))?;
         let result = self.request(methods::TASK_RESULT, params, &options).await?;
         let result: CallToolResult = decoded(methods::TASK_RESULT, &result)?;
         match result.meta.related_task().is_none_or(|related| related == id) {
@@ -107,15 +103,31 @@ impl Core {
     }
 }
 
-/// Limits a wait to the life of a task.
-async fn before<T>(
-    deadline: Option<Instant>,
-    wait: impl Future<Output = Result<T, McpError>>,
-) -> Result<T, McpError> {
-    let Some(deadline) = deadline else { return wait.await };
-    let start = Instant::now();
-    let late = |_| McpError::TimedOut(deadline.saturating_duration_since(start));
-    timeout_at(deadline, wait).await.map_err(late)?
+/// How long a server keeps a task.
+struct Lifetime {
+    start: Instant,
+    /// `None` for a task without an end.
+    ttl: Option<Duration>,
+}
+
+impl Lifetime {
+    fn end(&self) -> Option<Instant> {
+        self.start.checked_add(self.ttl?.saturating_add(GRACE))
+    }
+
+    fn is_over(&self) -> bool {
+        self.end().is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Limits a wait to the life of the task.
+    async fn limit<T>(
+        &self,
+        wait: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        let Some(end) = self.end() else { return wait.await };
+        let late = |_| McpError::TimedOut(self.ttl.unwrap_or_default());
+        timeout_at(end, wait).await.map_err(late)?
+    }
 }
 
 impl McpClient {

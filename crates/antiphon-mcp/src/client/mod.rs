@@ -15,6 +15,7 @@ mod handlers;
 mod handshake;
 mod http;
 mod inbox;
+mod known_tools;
 mod legacy_tasks;
 mod listen;
 mod pages;

@@ -21,6 +21,8 @@ const ATTEMPTS: u32 = 4;
 /// The pause before the second attempt. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How many connections in succession may end early until a subscription gives up.
+const MAX_UNSTABLE: u32 = 8;
 /// A connection that has lasted this long is opened again without a pause.
 const STABLE: Duration = Duration::from_secs(10);
 
@@ -59,6 +61,12 @@ impl Sessions {
 
     fn may_try_again(&self) -> bool {
         self.attempts < ATTEMPTS
+    }
+
+    /// Whether the connections end again and again.
+    fn is_hopeless(&self) -> bool {
+        let is_stable = self.begun.is_some_and(|begun| begun.elapsed() >= STABLE);
+        self.attempts >= MAX_UNSTABLE && !is_stable
     }
 }
 
@@ -177,7 +185,13 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.wire.closed() => return Ok(()),
-                () = self.wire.lost() => self.renew_session(session).await?,
+                () = self.wire.lost() => {
+                    if self.session.lock().await.is_hopeless() {
+                        let reason = "the server ends its connections again and again";
+                        return Err(McpError::Interrupted(reason.to_owned()));
+                    }
+                    self.renew_session(session).await?;
+                }
             }
         }
     }
@@ -202,9 +216,11 @@ mod tests {
             at.push(start.elapsed().as_millis());
         }
         assert_eq!(at, [0, 100, 300, 700, 1500, 3100, 6300, 11_300, 16_300]);
+        assert!(sessions.is_hopeless());
         sessions.begun = Some(Instant::now());
         tokio::time::advance(STABLE).await;
         let lost = Instant::now();
+        assert!(!sessions.is_hopeless());
         sessions.attempt().await;
         assert_eq!(lost.elapsed(), Duration::ZERO);
     }

@@ -18,14 +18,23 @@ use super::core::Core;
 use super::error::McpError;
 use crate::types::tasks::extension::{CreateTaskResult, DetailedTask, UpdateTaskParams};
 use crate::types::tasks::{TaskParams, TaskStatus};
-use crate::types::{CallToolResult, EmptyResult, InputRequests, InputResponses, methods};
+use crate::types::{CallToolResult, EmptyResult, InputRequests, methods};
 
 /// The pause between two questions, if the server names none.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often in succession a response about a task may be lost.
+pub(super) const MAX_LOSSES: u32 = 3;
 /// How much longer than its lifetime a task is asked for.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// The questions of a task that the client has answered. The task shows them until it has read the answers.
+#[derive(Default)]
+struct AnsweredQuestions {
+    names: HashSet<String>,
+    rounds: usize,
+}
 
 impl Core {
     /// Waits for the result of a task.
@@ -36,12 +45,10 @@ impl Core {
         let mut task = created.task;
         let running = RunningTask::new(self, &task.task_id);
         let start = Instant::now();
-        let mut answered = HashSet::new();
+        let mut answered = AnsweredQuestions::default();
         loop {
             sleep(pause(task.poll_interval_ms)).await;
-            let state: DetailedTask = self
-                .task_call(methods::GET_TASK, &task.task_id, &TaskParams::new(&task.task_id))
-                .await?;
+            let state: DetailedTask = self.polled(&task.task_id).await?;
             if state.task.task_id != task.task_id {
                 return Err(McpError::Protocol("the state is that of another task".to_owned()));
             }
@@ -61,23 +68,38 @@ impl Core {
         }
     }
 
+    /// Asks for the state of a task, again if the response was lost.
+    pub(super) async fn polled<R: DeserializeOwned>(&self, id: &str) -> Result<R, McpError> {
+        let params = TaskParams::new(id);
+        for loss in 0..MAX_LOSSES {
+            match self.task_call(methods::GET_TASK, id, &params).await {
+                Err(error) if error.is_loss() => {
+                    tracing::debug!(%error, "the state of a task was lost");
+                    sleep(PAUSE * 2_u32.pow(loss)).await;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.task_call(methods::GET_TASK, id, &params).await
+    }
+
     /// Answers the questions that were not answered before.
     async fn answer_task(
         &self,
         id: &str,
-        requests: InputRequests,
-        answered: &mut HashSet<String>,
+        mut requests: InputRequests,
+        answered: &mut AnsweredQuestions,
     ) -> Result<(), McpError> {
-        let mut answers = InputResponses::new();
-        for (name, request) in requests {
-            if answered.insert(name.clone()) {
-                let answer = self.answer(&name, request).await?;
-                answers.insert(name, answer);
-            }
-        }
-        if answers.is_empty() {
+        requests.retain(|name, _| !answered.names.contains(name));
+        if requests.is_empty() {
             return Ok(());
         }
+        if answered.rounds == self.settings.input_rounds {
+            return Err(McpError::TooManyInputRounds(answered.rounds));
+        }
+        answered.rounds += 1;
+        let answers = self.answers(requests).await?;
+        answered.names.extend(answers.keys().cloned());
         let params = UpdateTaskParams::new(id, answers);
         self.task_call::<EmptyResult>(methods::UPDATE_TASK, id, &params).await.map(drop)
     }

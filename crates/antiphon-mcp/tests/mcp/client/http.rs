@@ -578,6 +578,37 @@ async fn requests_of_a_server_are_bounded() {
 }
 
 #[tokio::test]
+async fn a_lost_state_of_a_task_is_asked_for_again() {
+    let polls = Arc::new(Mutex::new(0));
+    let server = HttpScript::start(move |request| {
+        let polls = polls.clone();
+        async move {
+            let task = |mut state: Value| {
+                let known = json!({"taskId": "t1", "createdAt": "2026-01-01T00:00:00Z",
+                    "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 1});
+                state.as_object_mut().unwrap().extend(known.as_object().unwrap().clone());
+                request.result(&state)
+            };
+            match request.name() {
+                "server/discover" => request.result(&discovered(&json!({"tools": {}}))),
+                "tools/list" => request.result(&json!({"resultType": "complete", "tools": []})),
+                "tools/call" => task(json!({"resultType": "task", "status": "working"})),
+                _ => {
+                    *polls.lock().unwrap() += 1;
+                    match *polls.lock().unwrap() {
+                        1 => status(503),
+                        _ => task(json!({"status": "completed", "result": text("done")})),
+                    }
+                }
+            }
+        }
+    })
+    .await;
+    let client = McpClient::builder().tasks().connect(&*server.url).await.unwrap();
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "done");
+}
+
+#[tokio::test]
 async fn a_server_that_takes_no_notification_does_not_block_forever() {
     let server = HttpScript::start(|request| async move {
         match request.name() {

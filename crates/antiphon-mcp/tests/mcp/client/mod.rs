@@ -4,6 +4,7 @@ mod http;
 mod http_server;
 mod http_sse;
 mod legacy;
+mod legacy_tasks;
 mod modern;
 mod real_servers;
 mod reconnect;

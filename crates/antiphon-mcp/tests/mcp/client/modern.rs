@@ -454,3 +454,23 @@ async fn an_empty_cursor_is_a_page_of_its_own() {
     }
     assert_eq!(server.params("prompts/list").len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_questions_of_a_task_and_of_a_result_are_bounded() {
+    let asks = |names: std::ops::Range<usize>| {
+        let requests: serde_json::Map<_, _> =
+            names.map(|name| (name.to_string(), json!({"method": "roots/list"}))).collect();
+        json!({"status": "input_required", "resultType": "complete", "inputRequests": requests})
+    };
+    let builder = || McpClient::builder().tasks().roots(vec![]).max_input_rounds(2);
+    let server = with_tasks(vec![asks(0..1), asks(0..2), asks(0..2), asks(2..3)]).await;
+    let client = server.connect(builder()).await.unwrap();
+    let error = client.call_tool("t", ()).await.unwrap_err();
+    assert!(matches!(error, McpError::TooManyInputRounds(2)), "{error}");
+    assert_eq!(server.params("tasks/update").len(), 2);
+    let server = with_tasks(vec![asks(0..65)]).await;
+    let client = server.connect(builder()).await.unwrap();
+    let error = client.call_tool("t", ()).await.unwrap_err();
+    assert!(error.to_string().contains("more than 64 questions"), "{error}");
+    assert!(server.params("tasks/update").is_empty());
+}

@@ -198,3 +198,27 @@ async fn a_handshake_is_never_cancelled() {
     assert!(matches!(error, McpError::TimedOut(_)), "{error}");
     assert_eq!(server.await.unwrap(), "");
 }
+
+/// A process that a signal ends is started again.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_is_started_again() {
+    let program = std::env::current_exe().unwrap();
+    // target/PROFILE/deps/mcp-HASH
+    let server = program.ancestors().nth(2).unwrap().join("examples/everything_server");
+    let folder = std::env::temp_dir().join(format!("antiphon-mcp-restart-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (script, pid) = (folder.join("server.sh"), folder.join("pid"));
+    let lines = format!("echo $$ > {}\nexec {} stdio:\n", pid.display(), server.display());
+    std::fs::write(&script, lines).unwrap();
+    let client = legacy().connect(&*format!("exec:sh {}", script.display())).await.unwrap();
+    let mut changes = client.listen(SubscriptionFilter::list_changes()).await.unwrap();
+    let first = std::fs::read_to_string(&pid).unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", first.trim()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(changes.next().await.unwrap().unwrap(), ServerNotification::Resumed);
+    assert!(!client.list_tools().await.unwrap().is_empty());
+    assert_ne!(std::fs::read_to_string(&pid).unwrap(), first);
+    client.close().await;
+    std::fs::remove_dir_all(&folder).unwrap();
+}
