@@ -15,6 +15,7 @@ pub mod http;
 mod serve;
 mod server;
 mod service;
+mod tool_names;
 pub mod types;
 
 pub use serve::ServeError;
