@@ -151,7 +151,7 @@ async fn descriptions_keep_their_members() {
     let tools = json!([{
         "name": "a", "title": "A", "description": "d", "icons": icons, "_meta": meta,
         "inputSchema": header, "outputSchema": { "type": "object", "x-own": [1] },
-        "annotations": { "title": "T", "readOnlyHint": true, "openWorldHint": false },
+        "annotations": { "title": "T", "readOnlyHint": true, "openWorldHint": false }, "vendor": [1],
     }]);
     let resources = json!([{
         "uri": "a:1", "name": "one", "title": "One", "description": "d", "mimeType": "text/x",
