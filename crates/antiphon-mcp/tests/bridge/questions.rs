@@ -191,15 +191,8 @@ async fn a_modern_upstream_knows_what_the_client_of_each_call_can_do() {
     }
 }
 
-#[tokio::test]
-async fn questions_and_answers_keep_their_members() {
-    let fake = Fake::new().await;
-    let tools = json!([described("a")]);
-    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), fake.offer(tools));
-    let capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} });
-    let mut client = Duplex::start(&bridge, "2025-11-25", capabilities).await;
-    client.begin("tools/call", tool("a", json!({}))).await;
-    expect(&mut wire, "tools/call").await;
+/// A request to the model with every member, and its answer.
+fn full_sampling() -> (Value, Value) {
     let used = json!({ "type": "tool_use", "id": "u", "name": "t", "input": { "n": 1.5 } });
     let result = json!({
         "type": "tool_result", "toolUseId": "u", "isError": false, "structuredContent": { "a": [1] },
@@ -221,7 +214,12 @@ async fn questions_and_answers_keep_their_members() {
         "role": "assistant", "content": [used, used], "model": "m", "stopReason": "toolUse",
         "_meta": { "own/key": 2 }, "vendor": [1],
     });
-    let form = json!({
+    (sampling, sampled)
+}
+
+/// A form with every kind of field.
+fn full_form() -> Value {
+    json!({
         "mode": "form", "message": "Which?", "_meta": { "own/key": "v" },
         "requestedSchema": {
             "type": "object", "required": ["size"],
@@ -234,7 +232,19 @@ async fn questions_and_answers_keep_their_members() {
                 "sure": { "type": "boolean", "default": true },
             },
         },
-    });
+    })
+}
+
+#[tokio::test]
+async fn questions_and_answers_keep_their_members() {
+    let fake = Fake::new().await;
+    let tools = json!([described("a")]);
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), fake.offer(tools));
+    let capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} });
+    let mut client = Duplex::start(&bridge, "2025-11-25", capabilities).await;
+    client.begin("tools/call", tool("a", json!({}))).await;
+    expect(&mut wire, "tools/call").await;
+    let (sampling, sampled) = full_sampling();
     let filled =
         json!({ "action": "accept", "content": { "size": "s", "many": ["a"] }, "vendor": 1 });
     let url = json!({ "mode": "url", "message": "Log in", "url": "https://a.example", "elicitationId": "e" });
@@ -242,7 +252,7 @@ async fn questions_and_answers_keep_their_members() {
         json!({ "roots": [{ "uri": "file:///a", "name": "a", "_meta": { "own/key": 1 } }] });
     for (method, params, answer) in [
         ("sampling/createMessage", sampling, sampled),
-        ("elicitation/create", form, filled),
+        ("elicitation/create", full_form(), filled),
         ("elicitation/create", url, json!({ "action": "decline" })),
         ("roots/list", json!({}), roots),
     ] {
