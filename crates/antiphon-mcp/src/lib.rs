@@ -17,6 +17,7 @@ mod schema;
 mod serve;
 mod server;
 mod service;
+mod tool_names;
 pub mod types;
 
 pub use serve::ServeError;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use antiphon::{BoxFuture, Code, ErrorChain, ErrorObject, RawJson};
 use serde::Serialize;
 
+use super::connected_upstream::{ConnectedUpstream, Connection};
 use super::open_calls::{self, OpenCall, Signal};
 use super::questions::without_tasks;
 use super::sync::follow_resource;
-use super::upstream::{ConnectedUpstream, Connection};
 use crate::client::{McpCall, McpError};
 use crate::server::{
     RequestContext, RequestError, ResultMembers, ServerPrompt, ServerResource, ServerTemplate,

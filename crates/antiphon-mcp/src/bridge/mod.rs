@@ -5,6 +5,7 @@
 //! cancellations, questions and completions cross it. Results keep their bytes, except for their type and the name of the
 //! server, which are those of the bridge.
 
+mod connected_upstream;
 mod elicitations;
 mod forward;
 mod names;
@@ -22,8 +23,8 @@ pub use upstream::{Connect, Upstream};
 use crate::client::McpError;
 use crate::server::{NewSession, RequestError, Rounds, ServerBuilder};
 use crate::{McpServer, types};
+use connected_upstream::ConnectedUpstream;
 use owners::Owners;
-use upstream::ConnectedUpstream;
 
 /// Offers the tools, resources and prompts of other servers as one server.
 ///

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::BridgeError;
+use super::connected_upstream::{ConnectedUpstream, Connection};
 use super::forward;
 use super::owners::{Kind, Owners};
-use super::upstream::{ConnectedUpstream, Connection};
 use crate::McpServer;
 use crate::client::{McpClient, McpError, ServerNotification, Subscription};
 use crate::server::WeakServer;

@@ -10,7 +10,6 @@ mod input;
 mod names;
 mod offer;
 mod output;
-mod patterns;
 mod progress;
 mod read_only;
 mod schemas;
@@ -24,12 +23,12 @@ use std::time::Duration;
 use antiphon::Client;
 use antiphon::openrpc::Document;
 
+use crate::tool_names::Patterns;
 use crate::{McpServer, ServerBuilder};
 
 pub use error::FromOpenRpcError;
 
 use feed::FeedSettings;
-use patterns::Patterns;
 
 /// The tools and resources that serve the methods and subscriptions of a JSON-RPC service. See the
 /// [module](crate::from_openrpc).

@@ -6,9 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::FromOpenRpcError;
-
-/// The longest name of a tool.
-const MAX_LENGTH: usize = 128;
+use crate::tool_names::{MAX_LENGTH, is_allowed, is_valid};
 
 /// Returns the name of the tool of each method.
 pub(super) fn tool_names<'m>(
@@ -35,14 +33,6 @@ pub(super) fn tool_names<'m>(
         names.insert(method, name);
     }
     Ok(names)
-}
-
-fn is_valid(name: &str) -> bool {
-    (1..=MAX_LENGTH).contains(&name.len()) && name.bytes().all(is_allowed)
-}
-
-fn is_allowed(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
 }
 
 /// Replaces each run of other characters by one `_`.

@@ -53,12 +53,13 @@ impl ToolOutput {
         Self(Output::Members(members))
     }
 
-    /// Creates the result of a tool from JSON, which is sent byte for byte. An Object is a structured result, with its
-    /// text for models. Any other value is only text, and a String is its content.
+    /// Creates the result of a tool from JSON, which is sent byte for byte. It is a structured result, with its text for
+    /// models. Before 2026-07-28, only an Object can be structured, so clients get other values as text. A String is
+    /// always text.
     pub fn json(value: RawJson) -> Self {
-        match value.as_str().starts_with('{') {
-            true => Self(Output::Structured(value)),
-            false => reply::as_text(&value).into(),
+        match value.as_str().starts_with('"') {
+            true => reply::as_text(&value).into(),
+            false => Self(Output::Structured(value)),
         }
     }
 

@@ -73,12 +73,16 @@ impl ContentBlock {
     }
 
     /// Reads a block whose members are known.
-    pub(super) fn from_members(members: Map<String, Value>) -> Result<Self, serde_json::Error> {
+    pub(super) fn from_members(mut members: Map<String, Value>) -> Result<Self, serde_json::Error> {
         Ok(match block_type(&members)? {
             "text" => Self::Text(from_map(members)?),
             "image" => Self::Image(from_map(members)?),
             "audio" => Self::Audio(from_map(members)?),
-            "resource_link" => Self::ResourceLink(from_map(members)?),
+            "resource_link" => {
+                // It is not one of the other members of the resource.
+                members.remove("type");
+                Self::ResourceLink(from_map(members)?)
+            }
             "resource" => Self::Resource(from_map(members)?),
             _ => Self::Other(members),
         })

@@ -34,6 +34,9 @@ pub struct Prompt {
     /// Metadata of the prompt.
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
+    /// Other members.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 impl Prompt {

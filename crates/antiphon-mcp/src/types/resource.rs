@@ -45,6 +45,9 @@ pub struct Resource {
     /// Metadata of the resource.
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
+    /// Other members.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 impl Resource {
@@ -90,6 +93,9 @@ pub struct ResourceTemplate {
     /// Metadata of the template.
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
+    /// Other members.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 impl ResourceTemplate {

@@ -47,6 +47,9 @@ pub struct Tool {
     /// Metadata of the tool.
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_empty")]
     pub meta: Meta,
+    /// Other members.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 impl Tool {

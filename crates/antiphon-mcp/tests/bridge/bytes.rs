@@ -138,3 +138,65 @@ async fn a_strange_schema_is_passed_on() {
     let request = expect(&mut wire, "tools/call").await;
     assert_eq!(request["params"]["arguments"], json!({ "a": [] }));
 }
+
+#[tokio::test]
+async fn descriptions_keep_their_members() {
+    let fake = Fake::new().await;
+    let icons = json!([{ "src": "https://a.example/i.png", "sizes": ["48x48"], "theme": "dark" }]);
+    let meta = json!({ "own/key": { "n": 1.5 } });
+    let hints =
+        json!({ "audience": ["user"], "priority": 0.5, "lastModified": "2025-01-01T00:00:00Z" });
+    let header = json!({ "type": "object", "properties": {
+        "region": { "type": "string", "x-mcp-header": "Region" } } });
+    let tools = json!([{
+        "name": "a", "title": "A", "description": "d", "icons": icons, "_meta": meta,
+        "inputSchema": header, "outputSchema": { "type": "object", "x-own": [1] },
+        "annotations": { "title": "T", "readOnlyHint": true, "openWorldHint": false }, "vendor": [1],
+    }]);
+    let resources = json!([{
+        "uri": "a:1", "name": "one", "title": "One", "description": "d", "mimeType": "text/x",
+        "icons": icons, "size": 7, "annotations": hints, "_meta": meta,
+    }]);
+    let templates = json!([{
+        "uriTemplate": "a:{b}", "name": "t", "title": "T", "description": "d", "mimeType": "text/x",
+        "icons": icons, "annotations": hints, "_meta": meta,
+    }]);
+    let prompts = json!([{
+        "name": "p", "title": "P", "description": "d", "icons": icons, "_meta": meta,
+        "arguments": [{ "name": "x", "title": "X", "description": "d", "required": true }],
+    }]);
+    let lists = [
+        ("tools/list", "tools", tools),
+        ("prompts/list", "prompts", prompts),
+        ("resources/list", "resources", resources),
+        ("resources/templates/list", "resourceTemplates", templates),
+    ];
+    let upstream = async {
+        let mut wire = fake.accept().await;
+        hello(&mut wire, json!({ "tools": {}, "prompts": {}, "resources": {} })).await;
+        for (method, list, entries) in &lists {
+            answer_list(&mut wire, method, json!({ *list: entries })).await;
+        }
+        wire
+    };
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), upstream);
+    let mut legacy = Duplex::start(&bridge, "2025-11-25", json!({})).await;
+    let mut new = Duplex::connect(&bridge).await;
+    for (method, list, entries) in &lists {
+        let listed = legacy.call(method, json!({})).await;
+        assert_eq!(listed["result"][*list], *entries);
+        let listed = new.call(method, modern(json!({}))).await;
+        assert_eq!(listed["result"][*list], *entries);
+    }
+    // A header that the schema asks for is checked by the bridge, as by the server itself.
+    let http = Http::serve(&bridge).await;
+    let call = http.modern(1, "tools/call", tool("a", json!({ "region": "eu" })));
+    let refused = call.send().await;
+    assert_eq!(refused.status, 400);
+    let call = http.modern(1, "tools/call", tool("a", json!({ "region": "eu" })));
+    let call = call.header("Mcp-Param-Region", "eu");
+    let call = tokio::spawn(async move { call.send().await.text().await });
+    let request = expect(&mut wire, "tools/call").await;
+    wire.answer(&request, json!({ "content": [] })).await;
+    assert!(call.await.unwrap().contains("complete"));
+}

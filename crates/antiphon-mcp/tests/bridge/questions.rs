@@ -190,3 +190,95 @@ async fn a_modern_upstream_knows_what_the_client_of_each_call_can_do() {
         assert_eq!(text(&seen), r#"{"extensions":{"a.example/ui":{"b":1}}}"#, "{way:?}");
     }
 }
+
+/// A request to the model with every member, and its answer.
+fn full_sampling() -> (Value, Value) {
+    let used = json!({ "type": "tool_use", "id": "u", "name": "t", "input": { "n": 1.5 } });
+    let result = json!({
+        "type": "tool_result", "toolUseId": "u", "isError": false, "structuredContent": { "a": [1] },
+        "content": [{ "type": "text", "text": "x", "annotations": { "priority": 0.5 } }],
+    });
+    let sampling = json!({
+        "messages": [
+            { "role": "assistant", "content": used },
+            { "role": "user", "content": result, "_meta": { "own/key": 1 } },
+        ],
+        "maxTokens": 10, "systemPrompt": "s", "includeContext": "none", "temperature": 0.5,
+        "stopSequences": ["x"], "metadata": { "vendor": { "a": 1 } },
+        "modelPreferences": { "hints": [{ "name": "m" }], "costPriority": 0.25 },
+        "tools": [{ "name": "t", "description": "d", "inputSchema": { "type": "object", "x": 1 },
+                    "annotations": { "readOnlyHint": true } }],
+        "toolChoice": { "mode": "required" }, "_meta": { "own/key": "v" },
+    });
+    let sampled = json!({
+        "role": "assistant", "content": [used, used], "model": "m", "stopReason": "toolUse",
+        "_meta": { "own/key": 2 }, "vendor": [1],
+    });
+    (sampling, sampled)
+}
+
+/// A form with every kind of field.
+fn full_form() -> Value {
+    json!({
+        "mode": "form", "message": "Which?", "_meta": { "own/key": "v" },
+        "requestedSchema": {
+            "type": "object", "required": ["size"],
+            "properties": {
+                "size": { "type": "string", "oneOf": [{ "const": "s", "title": "Small" }], "default": "s" },
+                "mail": { "type": "string", "format": "email", "title": "Mail", "description": "Your mail" },
+                "many": { "type": "array", "minItems": 1, "items": { "type": "string", "enum": ["a", "b"] } },
+                "old": { "type": "string", "enum": ["a"], "enumNames": ["A"] },
+                "count": { "type": "integer", "minimum": 1, "maximum": 9, "default": 2 },
+                "sure": { "type": "boolean", "default": true },
+            },
+        },
+    })
+}
+
+#[tokio::test]
+async fn questions_and_answers_keep_their_members() {
+    let fake = Fake::new().await;
+    let tools = json!([described("a")]);
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), fake.offer(tools));
+    let capabilities = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} });
+    let mut client = Duplex::start(&bridge, "2025-11-25", capabilities).await;
+    client.begin("tools/call", tool("a", json!({}))).await;
+    expect(&mut wire, "tools/call").await;
+    let (sampling, sampled) = full_sampling();
+    let filled =
+        json!({ "action": "accept", "content": { "size": "s", "many": ["a"] }, "vendor": 1 });
+    let url = json!({ "mode": "url", "message": "Log in", "url": "https://a.example", "elicitationId": "e" });
+    let roots =
+        json!({ "roots": [{ "uri": "file:///a", "name": "a", "_meta": { "own/key": 1 } }] });
+    for (method, params, answer) in [
+        ("sampling/createMessage", sampling, sampled),
+        ("elicitation/create", full_form(), filled),
+        ("elicitation/create", url, json!({ "action": "decline" })),
+        ("roots/list", json!({}), roots),
+    ] {
+        wire.send(&json!({ "jsonrpc": "2.0", "id": "q", "method": method, "params": params }))
+            .await;
+        let question = client.next().await;
+        assert_eq!((&question["method"], &question["params"]), (&json!(method), &params));
+        client.answer(&question, answer.clone()).await;
+        let answered = wire.next().await;
+        assert_eq!(answered["result"], answer, "{answered}");
+    }
+    // An error of the client stays as it is, too.
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })).await;
+    let question = client.next().await;
+    let error = json!({ "code": -1, "message": "the user has refused", "data": { "n": 1 } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": error })).await;
+    assert_eq!(wire.next().await["error"], error);
+    // The server withdraws a question.
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })).await;
+    let question = client.next().await;
+    let cancelled = json!({ "requestId": "q" });
+    wire.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }),
+    )
+    .await;
+    let cancelled = client.next().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled", "{cancelled}");
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+}

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::fake::{Fake, expect, tool as described};
 use crate::support::duplex::Duplex;
 use crate::support::gate::Gate;
 use crate::support::http::Http;
@@ -134,4 +135,42 @@ async fn a_process_serves_modern_clients_over_http() {
         "everything"
     );
     assert!(discovered["result"]["instructions"].as_str().unwrap().starts_with("Tools"));
+}
+
+#[tokio::test]
+async fn equal_ids_and_tokens_of_two_clients_do_not_mix() {
+    let fake = Fake::new().await;
+    let tools = json!([described("count")]);
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), fake.offer(tools));
+    let mut clients = [
+        Duplex::start(&bridge, "2025-11-25", json!({})).await,
+        Duplex::start(&bridge, "2025-11-25", json!({})).await,
+    ];
+    let (mut ids, mut calls) = (Vec::new(), Vec::new());
+    for client in &mut clients {
+        ids.push(client.begin("tools/call", counted(json!("same"))).await);
+        calls.push(expect(&mut wire, "tools/call").await);
+    }
+    assert_eq!(ids[0], ids[1]);
+    let token = |call: &Value| call["params"]["_meta"]["progressToken"].clone();
+    assert_ne!(token(&calls[0]), token(&calls[1]));
+    // In the other order, so that neither the newest call nor the oldest one is meant.
+    for (progress, call) in [(2, &calls[1]), (1, &calls[0]), (3, &calls[1])] {
+        let params = json!({ "progressToken": token(call), "progress": progress });
+        let method = "notifications/progress";
+        wire.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+    }
+    for (name, call) in [("second", &calls[1]), ("first", &calls[0])] {
+        wire.answer(call, json!({ "content": [{ "type": "text", "text": name }] })).await;
+    }
+    for (client, progress, name) in [(0, [1].as_slice(), "first"), (1, [2, 3].as_slice(), "second")]
+    {
+        for progress in progress {
+            let told = clients[client].next().await;
+            let expected = json!({ "progressToken": "same", "progress": progress });
+            assert_eq!(told["params"], expected);
+        }
+        let response = clients[client].next().await;
+        assert_eq!((&response["id"], text(&response)), (&json!(ids[client]), name));
+    }
 }

@@ -63,6 +63,22 @@ async fn other_results_are_text() {
         let expected = json!({ "content": [{ "type": "text", "text": text }] });
         assert_eq!(client.tool(tool, json!({})).await, expected);
     }
+    // Since 2026-07-28, every value can be structured.
+    for (tool, text, structured) in [
+        ("text", "a \"text\"", None),
+        ("list", "[1,\"x\"]", Some(json!([1, "x"]))),
+        ("none", "null", Some(Value::Null)),
+    ] {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({ "name": tool, "arguments": {}, "_meta": meta });
+        let result: Value = client.rpc.call("tools/call", params).await.unwrap();
+        assert_eq!(result["content"], json!([{ "type": "text", "text": text }]), "{result}");
+        assert_eq!(result.get("structuredContent"), structured.as_ref(), "{result}");
+    }
 }
 
 /// A client of the protocol refuses a structured result that does not match the schema of its tool.

@@ -32,7 +32,7 @@ fn arguments_keep_their_text() {
 }
 
 #[test]
-fn unknown_members_of_params_are_ignored_and_of_results_kept() {
+fn unknown_members_are_ignored_in_params_and_kept_in_results_and_descriptions() {
     assert_eq!(
         rewritten::<PaginatedParams>(r#"{"cursor":"c","more":1}"#).unwrap(),
         json!({"cursor": "c"})
@@ -41,6 +41,11 @@ fn unknown_members_of_params_are_ignored_and_of_results_kept() {
         r#"{"tools":[],"more":{"a":[1]},"ttlMs":0,"cacheScope":"public"}"#,
     );
     round_trips::<CallToolResult>(r#"{"content":[],"resultType":"com.example/other","more":1}"#);
+    round_trips::<Tool>(r#"{"name":"t","inputSchema":{"type":"object"},"more":[1]}"#);
+    round_trips::<Prompt>(r#"{"name":"p","more":[1]}"#);
+    round_trips::<Resource>(r#"{"uri":"a:b","name":"n","more":[1]}"#);
+    round_trips::<ResourceTemplate>(r#"{"uriTemplate":"a:{b}","name":"n","more":[1]}"#);
+    round_trips::<ContentBlock>(r#"{"type":"resource_link","uri":"a:b","name":"n","more":[1]}"#);
 }
 
 #[test]

@@ -1,16 +1,29 @@
-//! Patterns of method names.
+//! The names that tools may have (2025-11-25, tools, "Tool Names"), and patterns of names.
+
+/// The longest name of a tool.
+pub(crate) const MAX_LENGTH: usize = 128;
+
+/// Whether a tool may have this name.
+pub(crate) fn is_valid(name: &str) -> bool {
+    (1..=MAX_LENGTH).contains(&name.len()) && name.bytes().all(is_allowed)
+}
+
+/// Whether the name of a tool may have this character.
+pub(crate) fn is_allowed(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
 
 /// A set of patterns, in which `*` stands for any characters.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Patterns(Vec<String>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Patterns(Vec<String>);
 
 impl Patterns {
-    pub(super) fn extend<P: Into<String>>(&mut self, patterns: impl IntoIterator<Item = P>) {
+    pub(crate) fn extend<P: Into<String>>(&mut self, patterns: impl IntoIterator<Item = P>) {
         self.0.extend(patterns.into_iter().map(Into::into));
     }
 
-    pub(super) fn match_any(&self, method: &str) -> bool {
-        self.0.iter().any(|pattern| matches(pattern, method))
+    pub(crate) fn match_any(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| matches(pattern, name))
     }
 }
 
@@ -30,6 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_have_a_form() {
+        assert!(is_valid("a.b-c_D1") && is_valid(&"a".repeat(MAX_LENGTH)));
+        for name in ["", "a b", "ä", &"a".repeat(MAX_LENGTH + 1)] {
+            assert!(!is_valid(name), "{name}");
+        }
+    }
+
+    #[test]
     fn a_star_stands_for_any_characters() {
         for (pattern, name, expected) in [
             ("get", "get", true),
@@ -42,6 +63,7 @@ mod tests {
             ("*", "", true),
             ("a*b*c", "a1b2c", true),
             ("a*b*c", "acb", false),
+            ("a*c*e", "abde", false),
             ("aa*aa", "aaa", false),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
