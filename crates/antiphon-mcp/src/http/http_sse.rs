@@ -21,6 +21,7 @@ use tokio_util::sync::PollSender;
 
 use super::http_session::Principal;
 use super::options::StreamableHttp;
+use super::request::HttpRequest;
 use crate::McpServer;
 use crate::server::random_id;
 
@@ -86,7 +87,9 @@ impl SseStreams {
         let _ = events.try_send(&endpoint.event("endpoint"));
         let (replies, sent) = mpsc::channel(WAITING_EVENTS);
         let transport = SseTransport { waiting, replies: PollSender::new(replies) };
-        let connection = Server::from_transport(transport, request.clone())
+        let mut connection = request.clone();
+        connection.extensions.insert(HttpRequest::Sse);
+        let connection = Server::from_transport(transport, connection)
             .dialect(Dialect::mcp())
             .limits(self.limits.clone());
         tokio::spawn(async move {

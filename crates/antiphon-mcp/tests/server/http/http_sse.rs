@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::asking::{self, accept, capabilities};
 use crate::support::gate::Gate;
 use crate::support::http::{Http, HttpReply};
-use crate::support::{code, initialize, request, text, tool};
+use crate::support::{code, initialize, modern, request, text, tool};
 
 /// A stream, and the URL that its messages are posted to.
 struct Sse {
@@ -125,4 +125,14 @@ async fn the_calls_of_a_stream_are_limited() {
     gate.open(1);
     assert_eq!(text(&client.next().await), "passed", "the pings wait for their place");
     assert_eq!(client.next().await["id"], 10);
+}
+
+#[tokio::test]
+async fn a_stream_does_not_hide_modern_requests_from_the_headers() {
+    let mut client = Sse::open(serve(StreamableHttp::new()).await).await;
+    for _ in 0..2 {
+        let refused = client.call("tools/list", modern(json!({}))).await;
+        assert_eq!(code(&refused), -32600);
+        client.call("initialize", initialize("2024-11-05", json!({}))).await;
+    }
 }
