@@ -2,7 +2,7 @@
 
 use std::io;
 
-use antiphon::{BindError, Dialect, Server};
+use antiphon::{BindError, Dialect, Endpoint, Server};
 
 use crate::McpServer;
 use crate::http::StreamableHttp;
@@ -67,8 +67,12 @@ impl McpServer {
         endpoint: &str,
         http: StreamableHttp,
     ) -> Result<Server, BindError> {
-        let server = Server::bind(endpoint).await?;
-        Ok(server.dialect(Dialect::mcp()).http_policy(http.policy(self)))
+        let server = Server::bind(endpoint).await?.dialect(Dialect::mcp());
+        // The policy would refuse the GET that opens a WebSocket.
+        match server.endpoint() {
+            Endpoint::Http { .. } => Ok(server.http_policy(http.policy(self))),
+            _ => Ok(server),
+        }
     }
 
     /// Serves a bound server until `stop` is ready. Streams of `subscriptions/listen` end with their results. At the end,

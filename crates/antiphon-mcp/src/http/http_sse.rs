@@ -11,7 +11,7 @@ use std::task::{Context as Poller, Poll};
 use antiphon::http::{Response, StatusCode};
 use antiphon::transport::TransportError;
 use antiphon::transport::http::{EventSender, EventStream, HttpBody, ServerSentEvent};
-use antiphon::{Connection, Dialect, Server};
+use antiphon::{Connection, Dialect, Limits, Server};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::{Sink, SinkExt as _};
@@ -20,6 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::PollSender;
 
 use super::http_session::Principal;
+use super::options::StreamableHttp;
+use super::request::HttpRequest;
 use crate::McpServer;
 use crate::server::random_id;
 
@@ -34,6 +36,8 @@ const WAITING_EVENTS: usize = 64;
 /// The open streams.
 pub(super) struct SseStreams {
     limit: usize,
+    /// The limits of the connection that each stream is.
+    limits: Limits,
     table: Mutex<HashMap<String, SseStream>>,
 }
 
@@ -53,8 +57,9 @@ struct WaitingMessage {
 }
 
 impl SseStreams {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, table: Mutex::default() })
+    pub(super) fn new(options: &StreamableHttp) -> Arc<Self> {
+        let limits = Limits { in_flight: options.session_calls.max(1), ..Limits::default() };
+        Arc::new(Self { limit: options.max_sessions, limits, table: Mutex::default() })
     }
 
     /// Opens a stream.
@@ -82,7 +87,11 @@ impl SseStreams {
         let _ = events.try_send(&endpoint.event("endpoint"));
         let (replies, sent) = mpsc::channel(WAITING_EVENTS);
         let transport = SseTransport { waiting, replies: PollSender::new(replies) };
-        let connection = Server::from_transport(transport, request.clone()).dialect(Dialect::mcp());
+        let mut connection = request.clone();
+        connection.extensions.insert(HttpRequest::Sse);
+        let connection = Server::from_transport(transport, connection)
+            .dialect(Dialect::mcp())
+            .limits(self.limits.clone());
         tokio::spawn(async move {
             let _guard = guard;
             tokio::select! {

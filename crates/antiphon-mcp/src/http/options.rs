@@ -79,7 +79,7 @@ impl StreamableHttp {
     }
 
     /// Sets how many calls of a session may run at once. The default is 128. They continue when their client
-    /// disconnects, because it can resume.
+    /// disconnects, because it can resume. It is also the limit of a stream of HTTP+SSE, whose calls end with it.
     #[must_use]
     pub fn session_calls(mut self, calls: usize) -> Self {
         self.session_calls = calls;

@@ -42,7 +42,7 @@ pub struct McpPolicy {
 impl McpPolicy {
     pub(super) fn new(server: McpServer, options: StreamableHttp) -> Self {
         let sessions = Sessions::new(options.session_idle, options.max_sessions);
-        let sse = options.http_sse.then(|| SseStreams::new(options.max_sessions));
+        let sse = options.http_sse.then(|| SseStreams::new(&options));
         let limits = EndpointLimits::new(&options);
         Self { server, options, sessions, limits, sse }
     }

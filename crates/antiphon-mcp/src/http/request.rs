@@ -21,6 +21,8 @@ pub(crate) enum HttpRequest {
     Stateless(Arc<Session>),
     /// A request of a session.
     Session(Arc<HttpSession>),
+    /// A stream of HTTP+SSE: a connection of a legacy client.
+    Sse,
     /// `initialize`, whose session begins with its response.
     NewSession(Arc<HttpSession>),
 }
@@ -34,7 +36,8 @@ impl HttpRequest {
     ) -> BoxFuture<'static, Outcome> {
         match self {
             Self::Modern => server.serve_request(call, cx, None),
-            Self::Unread => {
+            // The handler of its connection serves a stream.
+            Self::Unread | Self::Sse => {
                 let error = ErrorObject::invalid_request().with_data("the message is not readable");
                 Box::pin(std::future::ready(Err(error)))
             }
@@ -46,7 +49,7 @@ impl HttpRequest {
 }
 
 /// Whether a request with modern metadata may be served: over HTTP, only if the policy has checked its headers. A batch
-/// has none that could match.
+/// has none that could match, and nobody compares those of a message for a stream of HTTP+SSE.
 pub(crate) fn may_be_modern(cx: &Context) -> bool {
     matches!(cx.extensions().get(), None | Some(HttpRequest::Modern))
 }

@@ -161,7 +161,8 @@ impl RequestContext {
     /// Runs a step that must run only once, although the handler of a modern request may run several times.
     ///
     /// The result is part of the state of the request, which the client keeps and can read. So it must be small and must
-    /// not be secret. The steps of a request need different keys.
+    /// not be secret. The steps of a request need different keys. A question inside of a step must have a key: the step is
+    /// skipped in the next round, so the questions after it would get other numbers.
     ///
     /// ```
     /// use antiphon_mcp::{RequestContext, ToolError};

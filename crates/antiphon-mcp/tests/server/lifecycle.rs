@@ -1,5 +1,6 @@
 //! The beginning of a session, and requests of both eras on one connection.
 
+use antiphon_mcp::client::McpClient;
 use antiphon_mcp::types::Revision;
 use antiphon_mcp::{McpServer, RequestContext, ServerTool};
 use serde_json::json;
@@ -140,4 +141,15 @@ async fn the_example_serves_a_process() {
     let listed = client.next().await;
     assert_eq!(listed["id"], "a");
     assert_eq!(listed["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn a_websocket_is_a_connection() {
+    let server = server();
+    let bound = server.bind("ws://127.0.0.1:0").await.unwrap();
+    let endpoint = bound.endpoint().to_string();
+    tokio::spawn(bound.serve(server));
+    let client = McpClient::connect(&endpoint).await.unwrap();
+    let called = client.call_tool("revision", ()).await.unwrap();
+    assert_eq!(called.joined_text(), "2026-07-28");
 }

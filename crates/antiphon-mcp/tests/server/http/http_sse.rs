@@ -1,12 +1,14 @@
 //! HTTP+SSE, the transport of 2024-11-05.
 
 use antiphon::Limits;
+use antiphon_mcp::McpServer;
 use antiphon_mcp::http::StreamableHttp;
 use serde_json::{Value, json};
 
 use crate::asking::{self, accept, capabilities};
+use crate::support::gate::Gate;
 use crate::support::http::{Http, HttpReply};
-use crate::support::{code, initialize, request, text, tool};
+use crate::support::{code, initialize, modern, request, text, tool};
 
 /// A stream, and the URL that its messages are posted to.
 struct Sse {
@@ -102,4 +104,35 @@ async fn it_is_off_by_default() {
     let http = Http::serve(&asking::server()).await;
     let get = http.request("GET").header("accept", "text/event-stream");
     assert_eq!(get.status().await, 405);
+}
+
+#[tokio::test]
+async fn the_calls_of_a_stream_are_limited() {
+    let gate = Gate::new();
+    let server = McpServer::builder("test", "1").tool(gate.tool("wait")).build();
+    let options = StreamableHttp::new().http_sse(true).session_calls(3);
+    let http = Http::serve_with(&server, options, Limits::default()).await;
+    let mut client = Sse::open(http).await;
+    client.call("initialize", initialize("2024-11-05", json!({}))).await;
+    for id in 1..=3 {
+        let call = request(id, "tools/call", tool("wait", json!({})));
+        assert_eq!(client.post(&call).await, 202);
+    }
+    gate.begun(3).await;
+    for id in 10..=20 {
+        assert_eq!(client.post(&request(id, "ping", json!({}))).await, 202);
+    }
+    gate.open(1);
+    assert_eq!(text(&client.next().await), "passed", "the pings wait for their place");
+    assert_eq!(client.next().await["id"], 10);
+}
+
+#[tokio::test]
+async fn a_stream_does_not_hide_modern_requests_from_the_headers() {
+    let mut client = Sse::open(serve(StreamableHttp::new()).await).await;
+    for _ in 0..2 {
+        let refused = client.call("tools/list", modern(json!({}))).await;
+        assert_eq!(code(&refused), -32600);
+        client.call("initialize", initialize("2024-11-05", json!({}))).await;
+    }
 }
