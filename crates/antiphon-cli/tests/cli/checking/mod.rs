@@ -12,6 +12,9 @@ mod own;
 mod processes;
 mod reports;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,6 +33,31 @@ fn judged(args: &[&str]) -> Judged {
     let report = serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("{args:?} gives no report ({error}): {ended:?}"));
     Judged { report, code: ended.code }
+}
+
+/// A run of the checker, with the name of what it checks.
+type NamedRun = (&'static str, fn());
+
+/// The number of runs at once.
+const RUNS: usize = 8;
+
+/// Does these runs side by side, since each of them waits for most of its time, and names those that fail. If the
+/// environment variable `MUTANT` is set, only the runs whose names contain it.
+fn side_by_side(runs: &[NamedRun]) {
+    let only = std::env::var("MUTANT").unwrap_or_default();
+    let left = Mutex::new(runs.iter().filter(|(name, _)| name.contains(&only)));
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let Some((name, run)) = left.lock().unwrap().next() else { return };
+            if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                failed.lock().unwrap().push(*name);
+            }
+        }
+    };
+    thread::scope(|scope| (0..RUNS).for_each(|_| drop(scope.spawn(work))));
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "these fail, as reported above: {failed:?}");
 }
 
 /// A report, and the exit code of its process.

@@ -9,7 +9,7 @@ use crate::interop::{node, python};
 #[track_caller]
 fn finds(flags: &[&str], client: &[&str], expected: [&[&str]; 3]) {
     let client: Vec<String> = client.iter().map(|word| (*word).to_owned()).collect();
-    let judged = judged(&[flags, &["-j4", "--timeout", "8s"]].concat(), &client);
+    let judged = judged(&[flags, &["-j8", "--timeout", "8s"]].concat(), &client);
     let found = ["failed", "warned", "differs"].map(|verdict| judged.names(verdict));
     assert_eq!(found.each_ref().map(Vec::as_slice), expected, "{}", judged.findings());
     assert!(judged.count("passed") > 50, "only {} are run", judged.count("passed"));

@@ -15,7 +15,7 @@ use self::fault::Fault;
 use self::http::Sessions;
 use self::lines::LinesEnd;
 use self::reference::{Era, Reference};
-use super::{Judged, judged};
+use super::{Judged, NamedRun, judged, side_by_side};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wire {
@@ -113,12 +113,16 @@ fn modern_over_http() {
     right(Wire::Http, Era::Modern, 65);
 }
 
-/// Each line is a test: the fault, the wire, the era, the cases that must find it, and whether the user names the slow
+#[test]
+fn every_mutant_is_caught() {
+    side_by_side(MUTANTS);
+}
+
+/// Each line is a server: the fault, the wire, the era, the cases that must find it, and whether the user names the slow
 /// tool.
 macro_rules! mutants {
     ($($test:ident: $fault:ident, $wire:ident $era:ident $($slow:ident)?, $named:literal;)*) => {
         $(
-            #[test]
             fn $test() {
                 let flags: &[&str] = mutants!(@flags $($slow)?);
                 // A rule for all messages needs all cases. Any other fault is found by its own cases.
@@ -130,10 +134,12 @@ macro_rules! mutants {
                 for name in $named.split(' ') {
                     let verdict = judged.verdict(name);
                     let is_found = matches!(verdict, "failed" | "warned");
-                    assert!(is_found, "{name} is {verdict}: {}", judged.findings());
+                    let test = stringify!($test);
+                    assert!(is_found, "{test}: {name} is {verdict}: {}", judged.findings());
                 }
             }
         )*
+        const MUTANTS: &[NamedRun] = &[$((stringify!($test), $test)),*];
     };
     (@flags) => { &[] };
     (@flags $slow:ident) => { &SLOW };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use self::fault::Fault;
 use self::served::{MutantServer, Wire};
-use super::{Judged, judged};
+use super::{Judged, NamedRun, judged, side_by_side};
 
 /// Runs the suite, or the part that `flags` choose.
 fn checked(wire: Wire, fault: Option<Fault>, flags: &[&str]) -> Judged {
@@ -39,6 +39,11 @@ fn reference_over_http() {
 #[test]
 fn reference_over_websocket() {
     right(Wire::Ws);
+}
+
+#[test]
+fn every_mutant_is_caught() {
+    side_by_side(MUTANTS);
 }
 
 /// A server with one fault, and the expected findings.
@@ -78,19 +83,19 @@ impl Mutant {
     }
 }
 
-/// Each line is a test: the fault, the wire, the cases for it, the other cases that may fail, and the part
+/// Each line is a server: the fault, the wire, the cases for it, the other cases that may fail, and the part
 /// of the suite to run if the whole suite would take long.
 macro_rules! mutants {
     ($($test:ident: $fault:ident, $wire:ident, $named:literal, $explained:literal
        $(, only $($only:literal)*)?;)*) => {
         $(
-            #[test]
             fn $test() {
                 let (fault, wire) = (Fault::$fault, Wire::$wire);
                 let only: &[&str] = &[$($("--only", $only),*)?];
                 Mutant { fault, wire, named: $named, explained: $explained }.is_caught(only);
             }
         )*
+        const MUTANTS: &[NamedRun] = &[$((stringify!($test), $test)),*];
     };
 }
 
