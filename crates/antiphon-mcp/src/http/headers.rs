@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use antiphon::ErrorObject;
-use antiphon::http::HeaderMap;
+use antiphon::http::{HeaderMap, HeaderName};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::server::{RequestMeta, RequestParams};
 use crate::types::error_codes::HEADER_MISMATCH;
 use crate::types::methods;
 
-pub(super) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
@@ -44,7 +44,7 @@ pub(super) fn check(
 /// Checks the revision in the header. A body without one is refused later, with an error of its own.
 fn check_version(headers: &HeaderMap, meta: &RequestMeta<'_>) -> Result<(), ErrorObject> {
     match &meta.protocol_version {
-        Some(version) => equal(headers, PROTOCOL_VERSION, version),
+        Some(version) => equal(headers, PROTOCOL_VERSION.as_str(), version),
         None => Ok(()),
     }
 }
@@ -135,7 +135,7 @@ fn mismatch(name: &str, reason: &str) -> ErrorObject {
 /// The usual spelling of a header.
 fn canonical(name: &str) -> Cow<'_, str> {
     match name {
-        PROTOCOL_VERSION => Cow::Borrowed("MCP-Protocol-Version"),
+        name if name == PROTOCOL_VERSION => Cow::Borrowed("MCP-Protocol-Version"),
         METHOD => Cow::Borrowed("Mcp-Method"),
         NAME => Cow::Borrowed("Mcp-Name"),
         other => Cow::Owned(other.replacen("mcp-param-", "Mcp-Param-", 1)),

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::server::borrowed_text;
+
 /// The members of a message.
 #[derive(Deserialize)]
 pub(super) struct Incoming<'a> {
     /// `Some` for null, which is not a valid id: the engine refuses it.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) id: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "borrowed_text")]
     pub(super) method: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) params: Option<&'a RawValue>,
@@ -33,7 +35,8 @@ impl<'a> Incoming<'a> {
         if !body.trim_ascii_start().starts_with(b"{") {
             return None;
         }
-        serde_json::from_slice(body).ok()
+        // From a text, whose members need no check of their own.
+        serde_json::from_str(std::str::from_utf8(body).ok()?).ok()
     }
 
     /// The id of a request; `None` for other messages.

@@ -86,7 +86,9 @@ impl HttpPolicy for McpPolicy {
         }
         // Later, a closure of the application may add an identity that a GET would not have.
         let principal = Principal::of(request);
-        request.extensions.insert(principal);
+        if principal != Principal::default() {
+            request.extensions.insert(principal);
+        }
         match request.http_method() {
             Some(&Method::GET) => HeadDecision::Respond(self.open_stream(request)),
             Some(&Method::DELETE) => HeadDecision::Respond(self.end_session(request)),

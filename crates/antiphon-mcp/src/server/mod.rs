@@ -60,7 +60,7 @@ pub(crate) use changes::{Change, ChangeFilter, ChangeListener, ChangeListeners};
 pub(crate) use era::{check_modern, unsupported};
 pub(crate) use forwarding::ResultMembers;
 pub(crate) use lifetime::WeakServer;
-pub(crate) use request::{RequestMeta, RequestParams};
+pub(crate) use request::{RequestMeta, RequestParams, borrowed_text};
 pub(crate) use request_state::random_id;
 pub(crate) use session::{Agreement, NoLink, Session, SessionLink};
 pub(crate) use tasks::{iso_8601, related};

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use antiphon::core::JsonKind;
 use antiphon::{ErrorObject, Params, RawJson};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The members of params that some method of the protocol reads.
@@ -16,24 +16,34 @@ pub(crate) struct RequestParams<'a> {
     #[serde(borrow, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
     /// The name of a tool or prompt.
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "borrowed_text")]
     pub(crate) name: Option<Cow<'a, str>>,
     /// The URI of a resource.
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "borrowed_text")]
     pub(crate) uri: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "borrowed_text")]
     pub(crate) cursor: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "inputResponses")]
     pub(crate) input_responses: Option<&'a RawValue>,
-    #[serde(borrow, rename = "requestState")]
+    #[serde(borrow, default, deserialize_with = "borrowed_text", rename = "requestState")]
     pub(crate) request_state: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "taskId")]
+    #[serde(borrow, default, deserialize_with = "borrowed_text", rename = "taskId")]
     pub(crate) task_id: Option<Cow<'a, str>>,
     /// Asks for a task (2025-11-25).
     #[serde(borrow)]
     pub(crate) task: Option<&'a RawValue>,
+}
+
+/// Reads a text or null. A text without escapes is borrowed; serde alone would copy it, because it is optional.
+pub(crate) fn borrowed_text<'de: 'a, 'a, D: Deserializer<'de>>(
+    member: D,
+) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(member)?.map(|Text(text)| text))
 }
 
 impl<'a> RequestParams<'a> {
@@ -146,7 +156,12 @@ pub(crate) fn invalid_params(path: &str, reason: &str) -> ErrorObject {
 pub(crate) struct RequestMeta<'a> {
     #[serde(borrow, rename = "progressToken")]
     pub(crate) progress_token: Option<&'a RawValue>,
-    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "borrowed_text",
+        rename = "io.modelcontextprotocol/protocolVersion"
+    )]
     pub(crate) protocol_version: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
     pub(crate) client_info: Option<&'a RawValue>,

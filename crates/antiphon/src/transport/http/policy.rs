@@ -201,7 +201,8 @@ pub struct EventStreamOptions {
     pub(super) is_immediate: bool,
     pub(super) cancel_on_disconnect: bool,
     pub(super) headers: HeaderMap,
-    pub(super) event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
+    /// Creates the event of a message; `None` for an event that has only data.
+    pub(super) event: Option<Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>>,
 }
 
 impl Default for EventStreamOptions {
@@ -212,7 +213,7 @@ impl Default for EventStreamOptions {
             is_immediate: false,
             cancel_on_disconnect: true,
             headers: HeaderMap::new(),
-            event: Arc::new(ServerSentEvent::data),
+            event: None,
         }
     }
 }
@@ -275,8 +276,16 @@ impl EventStreamOptions {
         mut self,
         event: impl Fn(Bytes) -> ServerSentEvent + Send + Sync + 'static,
     ) -> Self {
-        self.event = Arc::new(event);
+        self.event = Some(Arc::new(event));
         self
+    }
+
+    /// The event of a message.
+    pub(super) fn event_of(&self, message: Bytes) -> ServerSentEvent {
+        match &self.event {
+            Some(event) => event(message),
+            None => ServerSentEvent::data(message),
+        }
     }
 }
 

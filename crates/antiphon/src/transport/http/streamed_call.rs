@@ -19,7 +19,6 @@ use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
 use super::request_future::RequestExchange;
 use super::response::{Dispatched, HttpResponse, calls, tap_reply};
-use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::catch_unwind::guarded;
@@ -33,12 +32,8 @@ use crate::tap::Direction;
 /// The way back of a call through the event stream of its response.
 struct EventWayBack {
     sender: EventSender,
-    event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
+    options: EventStreamOptions,
     settings: Arc<Settings>,
-    /// Whether the handlers run on after the client has disconnected or stalled. Then a message counts
-    /// as sent once the policy has seen it: an error would fail the handler, and its reply would carry
-    /// that error to a client that resumes.
-    outlives_client: bool,
     /// Held while a message becomes an event and is queued, so that both happen in one order.
     order: Mutex<()>,
 }
@@ -58,9 +53,12 @@ impl WayBack for EventWayBack {
             let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
             self.settings.tap.message(Direction::Sent, &message, request);
             // If the client is gone, the policy may still keep the event.
-            let event = (self.event)(message);
+            let event = self.options.event_of(message);
             match permit.and_then(|permit| permit.send(event.encode())) {
-                Err(_gone) if self.outlives_client => Ok(()),
+                // Handlers that run on after the client has disconnected or stalled: a message counts as sent once the
+                // policy has seen it. An error would fail the handler, and its reply would carry that error to a client
+                // that resumes.
+                Err(_gone) if !self.options.cancel_on_disconnect => Ok(()),
                 sent => sent.map_err(|error| CallError::Closed(CloseReason::failed(error))),
             }
         })
@@ -90,9 +88,8 @@ impl RequestExchange {
         let payload = decode(message.body(), &settings.rules);
         let way_back = EventWayBack {
             sender: sender.clone(),
-            event: options.event.clone(),
+            options: options.clone(),
             settings: settings.clone(),
-            outlives_client: !options.cancel_on_disconnect,
             order: Mutex::new(()),
         };
         let calls = calls(&payload);
@@ -185,6 +182,6 @@ async fn drive_in_task(
 fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
     let name = "the HTTP policy, at the last event of a stream,";
-    let last = guarded(name, || reply.map(|reply| (options.event)(reply)));
+    let last = guarded(name, || reply.map(|reply| options.event_of(reply)));
     sender.finish_with(last.unwrap_or(None));
 }
