@@ -1,10 +1,16 @@
 //! One connection of HTTP/1.1: a prebuilt request, and the whole response.
 
+use std::time::Duration;
+
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::Fault;
+
+/// A run must end, whatever a server does.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -87,7 +93,8 @@ impl Connection {
 
     async fn read(&mut self) -> Result<(), Fault> {
         self.buffer.reserve(4096);
-        match self.stream.read_buf(&mut self.buffer).await? {
+        let reading = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer));
+        match reading.await.map_err(|_| "the server has sent nothing for 30 s")?? {
             0 => Err("the server closed the connection".into()),
             _ => Ok(()),
         }
