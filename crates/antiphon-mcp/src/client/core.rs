@@ -142,7 +142,7 @@ impl Core {
             Err(McpError::SessionEnded) => {
                 // Boxed, because it is rare and large.
                 let renewing = Box::pin(self.renew_session(session));
-                options.within(self.settings.timeout, None, renewing).await?;
+                options.within(&self.inbox.clock, self.settings.timeout, None, renewing).await?;
                 self.send(self.next_id(), method, members, options).await
             }
             outcome => outcome,
@@ -168,7 +168,7 @@ impl Core {
         let headers = options.headers.clone();
         let call = WireCall { id, method: method.to_owned(), params, headers };
         let response = self.wire.request(call);
-        options.within(self.settings.timeout, sink.as_deref(), response).await
+        options.within(&self.inbox.clock, self.settings.timeout, sink.as_deref(), response).await
     }
 
     /// The `_meta` of a request.

@@ -17,7 +17,7 @@ pub trait Credentials: Send + Sync + 'static {
     ///
     /// `refused` is `None` before a request. After the status 401 or 403 it describes the refusal. Return a
     /// new token, which may take as long as a login of the user, or `None` to give up. The client repeats a
-    /// request at most twice.
+    /// request at most twice. The timeouts of all calls stand still meanwhile, so the source sets its own limits.
     ///
     /// # Errors
     /// Fails if there is no way to get a token. The call then fails with the same cause.

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use antiphon::RawJson;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
 use super::call::{CallOptions, decoded};
 use super::core::Core;
@@ -86,13 +85,14 @@ impl Core {
         let core = self.clone();
         // A task, because dropping the probe would cancel it, and a legacy server knows no cancellation yet.
         let mut probe = tokio::spawn(async move { core.discover(Revision::LATEST).await });
-        let Ok(found) = timeout(self.settings.probe_timeout, &mut probe).await else {
+        let (clock, limit) = (&self.inbox.clock, self.settings.probe_timeout);
+        let Some(found) = clock.timeout(limit, &mut probe).await else {
             tracing::debug!("no response to the probe, so the server has a legacy revision");
             let initialized = self.initialize(Revision::LATEST_LEGACY).await;
-            return match (initialized, timeout(self.settings.probe_timeout, probe)) {
+            return match (initialized, clock.timeout(limit, probe)) {
                 // The server only starts slowly.
                 (Err(McpError::Rpc(error)), probe) => match probe.await {
-                    Ok(Ok(Ok(found))) => self.adopt(&found),
+                    Some(Ok(Ok(found))) => self.adopt(&found),
                     _ => Err(McpError::Rpc(error)),
                 },
                 (outcome, _) => outcome,

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, broadcast};
 
 use super::cache::Cache;
 use super::handlers::Handlers;
+use super::login_clock::LoginClock;
 use super::served_tasks::ServedTasks;
 use crate::server::related;
 use crate::types::tasks::extension::DetailedTask;
@@ -87,6 +88,8 @@ pub(super) struct Inbox {
     /// Whether the session has tasks of this client.
     pub(super) serves_tasks: AtomicBool,
     pub(super) cache: Cache,
+    /// Stands still while the user logs in.
+    pub(super) clock: LoginClock,
     /// The notifications of a legacy server, which has no subscriptions by id.
     pub(super) events: broadcast::Sender<ServerNotification>,
     progress: Mutex<HashMap<ProgressToken, Arc<ProgressSink>>>,
@@ -103,6 +106,7 @@ impl Inbox {
             is_asked: AtomicBool::new(true),
             serves_tasks: AtomicBool::new(false),
             cache: Cache::default(),
+            clock: LoginClock::default(),
             events: broadcast::Sender::new(BACKLOG),
             progress: Mutex::default(),
             next_token: AtomicU64::new(1),

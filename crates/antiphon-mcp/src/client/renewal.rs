@@ -166,7 +166,7 @@ impl Core {
     /// Sends a notification once. A server that takes no message must not keep the client waiting.
     pub(super) async fn post(&self, method: &str, params: Option<RawJson>) -> Result<(), McpError> {
         let posting = self.wire.notify(method, params);
-        CallOptions::default().within(self.settings.timeout, None, posting).await
+        CallOptions::default().within(&self.inbox.clock, self.settings.timeout, None, posting).await
     }
 
     /// Opens the connection if it is lost.

@@ -524,6 +524,43 @@ async fn a_refused_request_is_repeated_with_another_token() {
     }
 }
 
+/// The user needs five minutes for the login. Only then may the clock be stopped: else it runs on when a socket is read.
+struct SlowLogin;
+
+impl Credentials for SlowLogin {
+    fn token<'a>(
+        &'a self,
+        refused: Option<Refusal<'a>>,
+    ) -> BoxFuture<'a, Result<Option<String>, Cause>> {
+        Box::pin(async move {
+            if refused.is_none() {
+                return Ok(None);
+            }
+            tokio::time::pause();
+            tokio::time::sleep(Duration::from_secs(300)).await;
+            tokio::time::resume();
+            Ok(Some("token".to_owned()))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_login_does_not_count_against_timeouts() {
+    let server = HttpScript::start(|request| async move {
+        match (request.header("authorization"), request.name()) {
+            (None, _) => status(401),
+            (_, "server/discover") => request.result(&discovered(&json!({"tools": {}}))),
+            _ => request.result(&call_result("ok")),
+        }
+    })
+    .await;
+    let client = McpClient::builder().credentials(SlowLogin).connect(&*server.url).await.unwrap();
+    assert_eq!(client.revision(), Revision::LATEST);
+    let call = client.call_tool("t", ()).timeout(Duration::from_secs(30));
+    assert_eq!(call.await.unwrap().joined_text(), "ok");
+    assert!(server.named("initialize").is_empty());
+}
+
 #[tokio::test]
 async fn requests_of_a_server_are_bounded() {
     const SENT: usize = 300;
