@@ -171,12 +171,11 @@ impl Inbox {
             Entry::Vacant(place) => drop(place.insert(cancelled.clone())),
             Entry::Occupied(_) => return Some(Err(ErrorObject::invalid_request())),
         }
-        let outcome = tokio::select! {
+        let _running = RunningRequest { inbox: self, key };
+        tokio::select! {
             outcome = self.serve(method, params) => Some(outcome),
             () = cancelled.cancelled() => None,
-        };
-        locked(&self.running).remove(&key);
-        outcome
+        }
     }
 
     /// Serves a request of a legacy server. A modern server must not send requests (2026-07-28, message patterns).
@@ -278,6 +277,18 @@ fn event(method: &str, params: Option<&RawJson>) -> Option<ServerNotification> {
         }
         _ => ServerNotification::Other { method: method.to_owned(), params: params.cloned() },
     })
+}
+
+/// Removes a request of the server on drop.
+struct RunningRequest<'a> {
+    inbox: &'a Inbox,
+    key: RequestId,
+}
+
+impl Drop for RunningRequest<'_> {
+    fn drop(&mut self) {
+        locked(&self.inbox.running).remove(&self.key);
+    }
 }
 
 /// Removes a receiver of progress on drop.
