@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use antiphon::RawJson;
@@ -46,6 +46,8 @@ pub(super) struct Core {
     pub(super) subscribed_uris: Mutex<HashMap<String, usize>>,
     state: RwLock<Arc<ServerState>>,
     next_id: AtomicU64,
+    /// For tasks that outlive the call that starts them.
+    pub(super) this: Weak<Self>,
     /// Locked while a session or a connection begins.
     pub(super) session: tokio::sync::Mutex<Sessions>,
     /// The number of the session or the connection.
@@ -56,7 +58,8 @@ type Members = BTreeMap<String, RawJson>;
 
 impl Core {
     pub(super) fn new(wire: Box<dyn Wire>, inbox: Arc<Inbox>, settings: Settings) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
             wire,
             inbox,
             settings,

@@ -85,6 +85,8 @@ impl Core {
         let core = self.clone();
         // A task, because dropping the probe would cancel it, and a legacy server knows no cancellation yet.
         let mut probe = tokio::spawn(async move { core.discover(Revision::LATEST).await });
+        // The task keeps the connection open, and a legacy server may never answer.
+        let _ended = AbortOnDrop(probe.abort_handle());
         let (clock, limit) = (&self.inbox.clock, self.settings.probe_timeout);
         let Some(found) = clock.timeout(limit, &mut probe).await else {
             tracing::debug!("no response to the probe, so the server has a legacy revision");
@@ -188,6 +190,15 @@ impl Core {
         self.post(methods::INITIALIZED, None).await?;
         self.wire.initialized().await;
         Ok(())
+    }
+}
+
+/// Ends a task on drop.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
