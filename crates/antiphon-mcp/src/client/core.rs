@@ -4,7 +4,7 @@
 //! legacy request may need a new session.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub(super) struct Core {
     pub(super) session: tokio::sync::Mutex<Sessions>,
     /// The number of the session or the connection.
     pub(super) session_count: AtomicU64,
+    /// Whether the last handshake of a new session was not completed.
+    pub(super) is_half_begun: AtomicBool,
 }
 
 type Members = BTreeMap<String, RawJson>;
@@ -70,6 +72,7 @@ impl Core {
             next_id: AtomicU64::new(1),
             session: tokio::sync::Mutex::default(),
             session_count: AtomicU64::new(0),
+            is_half_begun: AtomicBool::new(false),
         })
     }
 
@@ -141,7 +144,11 @@ impl Core {
         options: &CallOptions,
     ) -> Result<RawJson, McpError> {
         let session = self.session_count.load(Ordering::Acquire);
-        match self.send(self.next_id(), method, members, options).await {
+        let sent = match self.is_half_begun.load(Ordering::Acquire) {
+            true => Err(McpError::SessionEnded),
+            false => self.send(self.next_id(), method, members, options).await,
+        };
+        match sent {
             Err(McpError::SessionEnded) => {
                 // Boxed, because it is rare and large.
                 let renewing = Box::pin(self.renew_session(session));

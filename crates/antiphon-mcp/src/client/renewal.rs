@@ -128,6 +128,7 @@ impl Core {
             false => self.initialize(revision).await?,
         }
         known.state = None;
+        self.is_half_begun.store(false, Ordering::Release);
         Ok(())
     }
 
@@ -220,7 +221,7 @@ impl Core {
     }
 }
 
-/// Restores what was known about the server on drop.
+/// Restores what was known about the server on drop. A session that has begun without the whole handshake is not used.
 struct KnownState<'a> {
     core: &'a Core,
     /// `None` after a handshake.
@@ -231,6 +232,7 @@ impl Drop for KnownState<'_> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             self.core.set_state((*state).clone());
+            self.core.is_half_begun.store(true, Ordering::Release);
         }
     }
 }

@@ -561,6 +561,44 @@ async fn a_login_does_not_count_against_timeouts() {
     assert!(server.named("initialize").is_empty());
 }
 
+#[tokio::test]
+async fn a_session_that_has_half_begun_is_not_used() {
+    let sessions = Arc::new(Mutex::new(0));
+    let (begun, mut half_begun) = mpsc::unbounded_channel();
+    let server = HttpScript::start(move |request| {
+        let (sessions, begun) = (sessions.clone(), begun.clone());
+        async move {
+            match (request.name(), request.header("mcp-session-id")) {
+                ("initialize", _) => {
+                    let mut response = handshake(&request).unwrap();
+                    let mut count = sessions.lock().unwrap();
+                    *count += 1;
+                    let id = format!("s-{count}").parse().unwrap();
+                    response.headers_mut().insert("mcp-session-id", id);
+                    response
+                }
+                ("notifications/initialized", Some("s-2")) => {
+                    begun.send(()).unwrap();
+                    std::future::pending().await
+                }
+                ("tools/call", Some("s-1")) => status(404),
+                ("tools/call", Some("s-2")) => {
+                    request.error(400, &json!({"code": -32602, "message": "not initialized"}))
+                }
+                _ => handshake(&request).unwrap_or_else(|| request.result(&text("ok"))),
+            }
+        }
+    })
+    .await;
+    let client = McpClient::connect(&server.url).await.unwrap();
+    tokio::select! {
+        _ = client.call_tool("t", ()) => panic!("the call waits for the new session"),
+        begun = half_begun.recv() => begun.unwrap(),
+    }
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "ok");
+    assert_eq!(server.named("initialize").len(), 3);
+}
+
 /// The server begins anew with its ids. Its first question in each session has the id 1.
 #[tokio::test]
 async fn a_question_ends_with_its_session() {
