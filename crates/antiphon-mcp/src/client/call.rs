@@ -10,11 +10,11 @@ use antiphon::{BoxFuture, RawJson};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
 
 use super::core::Core;
 use super::error::McpError;
 use super::inbox::ProgressSink;
+use super::login_clock::LoginClock;
 use super::wire::RoutingHeaders;
 use crate::types::{Meta, ProgressParams, from_object};
 
@@ -64,6 +64,7 @@ impl CallOptions {
     /// Waits for the response within the timeout of this call, or of the client.
     pub(super) async fn within<T>(
         &self,
+        clock: &LoginClock,
         default: Option<Duration>,
         sink: Option<&ProgressSink>,
         response: impl Future<Output = Result<T, McpError>>,
@@ -72,11 +73,10 @@ impl CallOptions {
             return response.await;
         };
         let mut response = std::pin::pin!(response);
-        let start = Instant::now();
-        let last = self.total.map(|total| start + total);
-        let mut deadline = start + limit;
+        let timer = clock.timer();
+        let mut deadline = limit;
         loop {
-            let now = last.map_or(deadline, |last| deadline.min(last));
+            let next = self.total.map_or(deadline, |total| deadline.min(total));
             let arrived = async {
                 match sink.filter(|_| self.total.is_some()) {
                     Some(sink) => sink.arrived.notified().await,
@@ -86,8 +86,8 @@ impl CallOptions {
             tokio::select! {
                 biased;
                 outcome = response.as_mut() => return outcome,
-                () = arrived => deadline = Instant::now() + limit,
-                () = sleep_until(now) => return Err(McpError::TimedOut(now - start)),
+                () = arrived => deadline = timer.elapsed().saturating_add(limit),
+                () = timer.reach(next) => return Err(McpError::TimedOut(next)),
             }
         }
     }
@@ -100,7 +100,7 @@ impl<R> McpCall<R> {
     }
 
     /// Sets the timeout of this call. The time in which the application answers questions of the server does not
-    /// count in modern revisions.
+    /// count in modern revisions, and that in which [`Credentials`](super::Credentials) return a token never does.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self

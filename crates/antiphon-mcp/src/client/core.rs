@@ -4,8 +4,8 @@
 //! legacy request may need a new session.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use antiphon::RawJson;
@@ -46,17 +46,22 @@ pub(super) struct Core {
     pub(super) subscribed_uris: Mutex<HashMap<String, usize>>,
     state: RwLock<Arc<ServerState>>,
     next_id: AtomicU64,
+    /// For tasks that outlive the call that starts them.
+    pub(super) this: Weak<Self>,
     /// Locked while a session or a connection begins.
     pub(super) session: tokio::sync::Mutex<Sessions>,
     /// The number of the session or the connection.
     pub(super) session_count: AtomicU64,
+    /// Whether the last handshake of a new session was not completed.
+    pub(super) is_half_begun: AtomicBool,
 }
 
 type Members = BTreeMap<String, RawJson>;
 
 impl Core {
     pub(super) fn new(wire: Box<dyn Wire>, inbox: Arc<Inbox>, settings: Settings) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
             wire,
             inbox,
             settings,
@@ -67,6 +72,7 @@ impl Core {
             next_id: AtomicU64::new(1),
             session: tokio::sync::Mutex::default(),
             session_count: AtomicU64::new(0),
+            is_half_begun: AtomicBool::new(false),
         })
     }
 
@@ -138,11 +144,15 @@ impl Core {
         options: &CallOptions,
     ) -> Result<RawJson, McpError> {
         let session = self.session_count.load(Ordering::Acquire);
-        match self.send(self.next_id(), method, members, options).await {
+        let sent = match self.is_half_begun.load(Ordering::Acquire) {
+            true => Err(McpError::SessionEnded),
+            false => self.send(self.next_id(), method, members, options).await,
+        };
+        match sent {
             Err(McpError::SessionEnded) => {
                 // Boxed, because it is rare and large.
                 let renewing = Box::pin(self.renew_session(session));
-                options.within(self.settings.timeout, None, renewing).await?;
+                options.within(&self.inbox.clock, self.settings.timeout, None, renewing).await?;
                 self.send(self.next_id(), method, members, options).await
             }
             outcome => outcome,
@@ -168,7 +178,7 @@ impl Core {
         let headers = options.headers.clone();
         let call = WireCall { id, method: method.to_owned(), params, headers };
         let response = self.wire.request(call);
-        options.within(self.settings.timeout, sink.as_deref(), response).await
+        options.within(&self.inbox.clock, self.settings.timeout, sink.as_deref(), response).await
     }
 
     /// The `_meta` of a request.

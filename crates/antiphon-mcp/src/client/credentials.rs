@@ -2,6 +2,8 @@
 //!
 //! The client asks before each HTTP request, and again after the server has refused one. It never stores a token.
 
+use std::fmt;
+
 use antiphon::http::header::AUTHORIZATION;
 use antiphon::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use antiphon::{BoxFuture, Cause};
@@ -17,7 +19,7 @@ pub trait Credentials: Send + Sync + 'static {
     ///
     /// `refused` is `None` before a request. After the status 401 or 403 it describes the refusal. Return a
     /// new token, which may take as long as a login of the user, or `None` to give up. The client repeats a
-    /// request at most twice.
+    /// request at most twice. The timeouts of all calls stand still meanwhile, so the source sets its own limits.
     ///
     /// # Errors
     /// Fails if there is no way to get a token. The call then fails with the same cause.
@@ -50,7 +52,7 @@ pub trait Credentials: Send + Sync + 'static {
 }
 
 /// The reason why a server has refused a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Refusal<'a> {
     /// The status: 401 or 403.
@@ -77,6 +79,16 @@ impl<'a> Refusal<'a> {
     }
 }
 
+/// Omits the token.
+impl fmt::Debug for Refusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("status", &self.status)
+            .field("challenge", &self.challenge)
+            .finish_non_exhaustive()
+    }
+}
+
 /// One token, which cannot be renewed.
 impl Credentials for String {
     fn token<'a>(
@@ -85,5 +97,17 @@ impl Credentials for String {
     ) -> BoxFuture<'a, Result<Option<String>, Cause>> {
         let token = refused.is_none().then(|| self.clone());
         Box::pin(std::future::ready(Ok(token)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_does_not_show_its_token() {
+        let refusal = Refusal::new(401, "Bearer", Some("s3cret")).with_dpop_nonce("n0nce");
+        let shown = format!("{refusal:?}");
+        assert_eq!(shown, r#"Refusal { status: 401, challenge: "Bearer", .. }"#);
     }
 }

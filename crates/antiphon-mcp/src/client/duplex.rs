@@ -18,7 +18,7 @@ pub(super) struct Duplex {
     state: Mutex<State>,
     /// What opens it again; `None` if that is off, and for a transport of the application.
     target: Option<(ClientBuilder, Endpoint)>,
-    /// Cancelled when this side closes the connection.
+    /// Cancelled when this side closes the connection, or drops it.
     ended: CancellationToken,
 }
 
@@ -124,6 +124,12 @@ fn ended_subscriptions(inbox: Arc<Inbox>) -> impl Fn(&TappedMessage<'_>) + Send 
     }
 }
 
+impl Drop for Duplex {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
 impl Wire for Duplex {
     fn request(&self, call: WireCall) -> BoxFuture<'_, Result<RawJson, McpError>> {
         Box::pin(async move {
@@ -133,7 +139,16 @@ impl Wire for Duplex {
             let client = self.client(&call.method)?;
             if call.method == methods::INITIALIZE {
                 // In a task, because dropping the call would cancel it (2025-11-25, cancellation).
-                let sent = tokio::spawn(async move { client.caller().send(invocation).await });
+                let (closing, ended) = (client.clone(), self.ended.clone());
+                let sent = tokio::spawn(async move {
+                    let sent = client.caller().send(invocation);
+                    let mut sent = std::pin::pin!(sent);
+                    tokio::select! {
+                        sent = &mut sent => return sent,
+                        () = ended.cancelled() => closing.close().await,
+                    }
+                    sent.await
+                });
                 let ended = |error: tokio::task::JoinError| McpError::Protocol(error.to_string());
                 return Ok(sent.await.map_err(ended)??);
             }

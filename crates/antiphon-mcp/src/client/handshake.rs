@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use antiphon::RawJson;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
 use super::call::{CallOptions, decoded};
 use super::core::Core;
@@ -86,13 +85,16 @@ impl Core {
         let core = self.clone();
         // A task, because dropping the probe would cancel it, and a legacy server knows no cancellation yet.
         let mut probe = tokio::spawn(async move { core.discover(Revision::LATEST).await });
-        let Ok(found) = timeout(self.settings.probe_timeout, &mut probe).await else {
+        // The task keeps the connection open, and a legacy server may never answer.
+        let _ended = AbortOnDrop(probe.abort_handle());
+        let (clock, limit) = (&self.inbox.clock, self.settings.probe_timeout);
+        let Some(found) = clock.timeout(limit, &mut probe).await else {
             tracing::debug!("no response to the probe, so the server has a legacy revision");
             let initialized = self.initialize(Revision::LATEST_LEGACY).await;
-            return match (initialized, timeout(self.settings.probe_timeout, probe)) {
+            return match (initialized, clock.timeout(limit, probe)) {
                 // The server only starts slowly.
                 (Err(McpError::Rpc(error)), probe) => match probe.await {
-                    Ok(Ok(Ok(found))) => self.adopt(&found),
+                    Some(Ok(Ok(found))) => self.adopt(&found),
                     _ => Err(McpError::Rpc(error)),
                 },
                 (outcome, _) => outcome,
@@ -188,6 +190,15 @@ impl Core {
         self.post(methods::INITIALIZED, None).await?;
         self.wire.initialized().await;
         Ok(())
+    }
+}
+
+/// Ends a task on drop.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

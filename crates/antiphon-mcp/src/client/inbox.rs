@@ -13,6 +13,7 @@ use tokio::sync::{Notify, broadcast};
 
 use super::cache::Cache;
 use super::handlers::Handlers;
+use super::login_clock::LoginClock;
 use super::served_tasks::ServedTasks;
 use crate::server::related;
 use crate::types::tasks::extension::DetailedTask;
@@ -87,6 +88,8 @@ pub(super) struct Inbox {
     /// Whether the session has tasks of this client.
     pub(super) serves_tasks: AtomicBool,
     pub(super) cache: Cache,
+    /// Stands still while the user logs in.
+    pub(super) clock: LoginClock,
     /// The notifications of a legacy server, which has no subscriptions by id.
     pub(super) events: broadcast::Sender<ServerNotification>,
     progress: Mutex<HashMap<ProgressToken, Arc<ProgressSink>>>,
@@ -103,6 +106,7 @@ impl Inbox {
             is_asked: AtomicBool::new(true),
             serves_tasks: AtomicBool::new(false),
             cache: Cache::default(),
+            clock: LoginClock::default(),
             events: broadcast::Sender::new(BACKLOG),
             progress: Mutex::default(),
             next_token: AtomicU64::new(1),
@@ -167,12 +171,11 @@ impl Inbox {
             Entry::Vacant(place) => drop(place.insert(cancelled.clone())),
             Entry::Occupied(_) => return Some(Err(ErrorObject::invalid_request())),
         }
-        let outcome = tokio::select! {
+        let _running = RunningRequest { inbox: self, key };
+        tokio::select! {
             outcome = self.serve(method, params) => Some(outcome),
             () = cancelled.cancelled() => None,
-        };
-        locked(&self.running).remove(&key);
-        outcome
+        }
     }
 
     /// Serves a request of a legacy server. A modern server must not send requests (2026-07-28, message patterns).
@@ -274,6 +277,18 @@ fn event(method: &str, params: Option<&RawJson>) -> Option<ServerNotification> {
         }
         _ => ServerNotification::Other { method: method.to_owned(), params: params.cloned() },
     })
+}
+
+/// Removes a request of the server on drop.
+struct RunningRequest<'a> {
+    inbox: &'a Inbox,
+    key: RequestId,
+}
+
+impl Drop for RunningRequest<'_> {
+    fn drop(&mut self) {
+        locked(&self.inbox.running).remove(&self.key);
+    }
 }
 
 /// Removes a receiver of progress on drop.

@@ -18,6 +18,7 @@ mod inbox;
 mod known_tools;
 mod legacy_tasks;
 mod listen;
+mod login_clock;
 mod pages;
 mod renewal;
 mod served_tasks;

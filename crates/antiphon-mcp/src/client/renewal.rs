@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use antiphon::RawJson;
+use antiphon::{CallError, RawJson};
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep_until};
 
 use super::call::{CallOptions, encoded};
 use super::core::Core;
 use super::error::McpError;
+use super::handshake::ServerState;
 use super::inbox::{ServerNotification, locked};
 use crate::types::{SetLevelParams, SubscribeParams, methods};
 
@@ -23,6 +24,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How many connections in succession may end early until a subscription gives up.
 const MAX_UNSTABLE: u32 = 8;
+/// How long the server may take to answer a repeated request, if calls have no timeout.
+const LONGEST_REPETITION: Duration = Duration::from_secs(60);
 /// A connection that has lasted this long is opened again without a pause.
 const STABLE: Duration = Duration::from_secs(10);
 
@@ -79,13 +82,21 @@ impl Core {
         }
         tracing::info!("the session or the connection has ended; beginning a new one");
         self.inbox.cache.clear();
-        self.begin_again(&mut sessions).await?;
+        tokio::select! {
+            biased;
+            () = self.wire.closed() => {
+                return Err(CallError::Closed("the client was closed".into()).into());
+            }
+            begun = self.begin_again(&mut sessions) => begun?,
+        }
         sessions.begun = Some(Instant::now());
         sessions.ended += 1;
         self.session_count.store(sessions.ended, Ordering::Release);
         self.wire.ready();
-        self.restore().await;
-        let _ = self.inbox.events.send(ServerNotification::Resumed);
+        // In a task: a call that is dropped now must not leave the session without its subscriptions.
+        if let Some(core) = self.this.upgrade() {
+            let _ = tokio::spawn(core.restore()).await;
+        }
         Ok(())
     }
 
@@ -108,19 +119,30 @@ impl Core {
         }
     }
 
-    /// Repeats the handshake of the revision. If it fails, what was known about the server is still known.
+    /// Repeats the handshake of the revision. If it fails or is dropped, what was known about the server is still known.
     async fn handshake_again(&self) -> Result<(), McpError> {
-        let known = self.state();
-        let revision = known.revision;
-        let outcome = match revision.is_modern() {
-            true => self.discover(revision).await.and_then(|found| self.adopt(&found)),
-            false => self.initialize(revision).await,
-        };
-        outcome.inspect_err(|_| self.set_state((*known).clone()))
+        let revision = self.state().revision;
+        let mut known = KnownState { core: self, state: Some(self.state()) };
+        match revision.is_modern() {
+            true => self.discover(revision).await.and_then(|found| self.adopt(&found))?,
+            false => self.initialize(revision).await?,
+        }
+        known.state = None;
+        self.is_half_begun.store(false, Ordering::Release);
+        Ok(())
     }
 
-    /// Repeats what a legacy server has kept for the session that has ended.
-    async fn restore(&self) {
+    /// Repeats what a legacy server has kept for the session that has ended, and tells the subscribers.
+    async fn restore(self: Arc<Self>) {
+        tokio::select! {
+            biased;
+            () = self.wire.closed() => return,
+            () = self.repeat_all() => {}
+        }
+        let _ = self.inbox.events.send(ServerNotification::Resumed);
+    }
+
+    async fn repeat_all(&self) {
         if self.is_modern() {
             return;
         }
@@ -135,7 +157,9 @@ impl Core {
     }
 
     async fn repeat(&self, method: &str, params: &impl serde::Serialize) {
-        let options = CallOptions::default();
+        // Always limited, because nobody may wait for it.
+        let limit = self.settings.timeout.unwrap_or(LONGEST_REPETITION);
+        let options = CallOptions { timeout: Some(limit), ..CallOptions::default() };
         let outcome = async {
             let params = encoded(method, params)?;
             let decode = |source| McpError::Decode { method: method.to_owned(), source };
@@ -166,7 +190,7 @@ impl Core {
     /// Sends a notification once. A server that takes no message must not keep the client waiting.
     pub(super) async fn post(&self, method: &str, params: Option<RawJson>) -> Result<(), McpError> {
         let posting = self.wire.notify(method, params);
-        CallOptions::default().within(self.settings.timeout, None, posting).await
+        CallOptions::default().within(&self.inbox.clock, self.settings.timeout, None, posting).await
     }
 
     /// Opens the connection if it is lost.
@@ -193,6 +217,22 @@ impl Core {
                     self.renew_session(session).await?;
                 }
             }
+        }
+    }
+}
+
+/// Restores what was known about the server on drop. A session that has begun without the whole handshake is not used.
+struct KnownState<'a> {
+    core: &'a Core,
+    /// `None` after a handshake.
+    state: Option<Arc<ServerState>>,
+}
+
+impl Drop for KnownState<'_> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            self.core.set_state((*state).clone());
+            self.core.is_half_begun.store(true, Ordering::Release);
         }
     }
 }

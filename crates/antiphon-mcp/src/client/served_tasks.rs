@@ -132,6 +132,8 @@ impl ServedTasks {
             state: watch::Sender::new(state),
             cancelled: CancellationToken::new(),
         });
+        // Before the task is kept, so that `clear` ends every task that it does not keep.
+        let end = locked(&self.end).clone();
         let mut kept = locked(&self.kept);
         if kept.tasks.len() >= MAX_TASKS {
             return Err(ErrorObject::server_busy("too many tasks of this client"));
@@ -142,7 +144,6 @@ impl ServedTasks {
             json!({ "task": task.described(), "_meta": { RELATED_TASK: { "taskId": id } } });
         let (handlers, method, params) = (handlers.clone(), method.to_owned(), params.cloned());
         let running = async move { handlers.serve(&method, params.as_ref()).await };
-        let end = locked(&self.end).clone();
         tokio::spawn(task.run(running, end, Arc::downgrade(&self.kept)));
         encoded(&result)
     }

@@ -94,7 +94,7 @@ impl Core {
         match found.result_type {
             Some(ResultType::Task) if self.is_modern() => {
                 let task = self.finish_task(decoded(method, &result)?);
-                options.within(None, None, task).await
+                options.within(&self.inbox.clock, None, None, task).await
             }
             _ => Ok(found),
         }
@@ -117,7 +117,7 @@ impl Core {
             let created = self.request(methods::CALL_TOOL, params, &first).await?;
             self.finish_legacy_task(decoded(methods::CALL_TOOL, &created)?).await
         };
-        options.within(None, sink.as_deref(), task).await
+        options.within(&self.inbox.clock, None, sink.as_deref(), task).await
     }
 
     /// Calls a tool.

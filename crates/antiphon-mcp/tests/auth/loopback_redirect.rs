@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::support::http::send;
 
-const URL: &str = "https://auth.example/authorize?state=s1&x=y";
+const URL: &str = "https://auth.example/authorize?state=s0&x=y&state=s1";
 
 #[tokio::test]
 async fn the_redirect_with_the_right_state_ends_the_wait() {

@@ -111,10 +111,12 @@ impl PendingRedirect {
     }
 }
 
-/// Returns the state of an authorization URL.
+/// Returns the state of an authorization URL: the last one, because the client appends it to what the server has
+/// published.
 fn state(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
-    url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned())
+    let states = url.query_pairs().filter(|(name, _)| name == "state");
+    states.last().map(|(_, state)| state.into_owned())
 }
 
 impl PendingAuthorization for PendingRedirect {

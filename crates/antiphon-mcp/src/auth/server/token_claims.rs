@@ -49,10 +49,11 @@ impl ClaimRules {
     ) -> Result<SystemTime, TokenError> {
         let expires_at =
             time(claims, "exp")?.ok_or_else(|| TokenError::invalid("the token does not expire"))?;
-        if expires_at + self.leeway <= now {
+        if expires_at.checked_add(self.leeway).is_some_and(|end| end <= now) {
             return Err(TokenError::invalid("the token has expired"));
         }
-        if time(claims, "nbf")?.is_some_and(|start| start > now + self.leeway) {
+        let latest = now.checked_add(self.leeway);
+        if time(claims, "nbf")?.zip(latest).is_some_and(|(start, latest)| start > latest) {
             return Err(TokenError::invalid("the token is not valid yet"));
         }
         Ok(expires_at)
@@ -158,6 +159,15 @@ mod tests {
         let access = check(json!({ "exp": NOW - 29, "nbf": NOW + 30 })).unwrap();
         assert_eq!(access.subject(), Some("ada"));
         assert!(check(json!({ "exp": (NOW as f64) + 0.5 })).is_ok());
+    }
+
+    #[test]
+    fn the_longest_leeway_is_no_overflow() {
+        let rules =
+            ClaimRules { issuer: String::new(), audiences: Vec::new(), leeway: Duration::MAX };
+        let claims = json!({ "exp": 1, "nbf": NOW + 1 });
+        let now = UNIX_EPOCH + Duration::from_secs(NOW);
+        assert!(rules.check_times(claims.as_object().unwrap(), now).is_ok());
     }
 
     #[test]

@@ -105,7 +105,8 @@ impl HttpEndpoint {
     /// Asks for a token. Another token may belong to another user, so nothing that is cached may be used with it.
     async fn token(&self, refused: Option<Refusal<'_>>) -> Result<Option<String>, McpError> {
         let Some(credentials) = &self.credentials else { return Ok(None) };
-        let token = credentials.token(refused).await.map_err(McpError::Credentials)?;
+        let token = self.inbox.clock.stopped(credentials.token(refused)).await;
+        let token = token.map_err(McpError::Credentials)?;
         let mut last = locked(&self.last_token);
         if *last != token {
             if last.is_some() {

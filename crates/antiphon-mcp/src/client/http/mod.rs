@@ -104,11 +104,12 @@ impl Wire for StreamableHttp {
     /// earlier may never end.
     fn initialized(&self) -> BoxFuture<'_, ()> {
         let http = self.http.clone();
-        let ended = self.http.session.begun(&self.http.closed);
+        let ended = self.http.session.ended();
         let (opened, open) = oneshot::channel();
         tokio::spawn(async move {
             tokio::select! {
                 () = ended.cancelled() => {}
+                () = http.closed.cancelled() => {}
                 () = http.listen(opened) => {}
             }
         });
@@ -242,7 +243,11 @@ impl Http {
         match timeout(Duration::from_secs(2), deleting).await {
             Ok(Ok(response)) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {}
             Ok(Ok(response)) if response.status().is_success() => {}
-            other => tracing::debug!(?other, "the session was not deleted"),
+            Ok(Ok(response)) => {
+                tracing::debug!(status = %response.status(), "the session was not deleted");
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "the session was not deleted"),
+            Err(_) => tracing::debug!("the session was not deleted in time"),
         }
     }
 }

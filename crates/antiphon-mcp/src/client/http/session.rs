@@ -17,7 +17,7 @@ const MAX_ID: usize = 1024;
 #[derive(Default)]
 pub(super) struct Session {
     state: RwLock<State>,
-    /// Ends the stream of the current session.
+    /// Cancelled when the current session ends: its stream and the requests of the server end too.
     ended: Mutex<CancellationToken>,
 }
 
@@ -46,7 +46,7 @@ impl Session {
     /// until then, so that the server refuses them in a way that they expect.
     pub(super) fn speak(&self, revision: Option<Revision>) {
         if revision.is_none() {
-            locked(&self.ended).cancel();
+            std::mem::take(&mut *locked(&self.ended)).cancel();
         }
         self.change(|state| state.revision = revision);
     }
@@ -55,11 +55,9 @@ impl Session {
         self.state().is_modern()
     }
 
-    /// The session has begun. Returns what ends it, or the wire.
-    pub(super) fn begun(&self, closed: &CancellationToken) -> CancellationToken {
-        let ended = closed.child_token();
-        *locked(&self.ended) = ended.clone();
-        ended
+    /// What is cancelled when the current session ends.
+    pub(super) fn ended(&self) -> CancellationToken {
+        locked(&self.ended).clone()
     }
 
     /// Takes the id that the server has chosen, if it has chosen one.

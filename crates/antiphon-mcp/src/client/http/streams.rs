@@ -190,7 +190,8 @@ impl Http {
         Ok(())
     }
 
-    /// Serves requests of a legacy server, each as a task.
+    /// Serves requests of a legacy server, each as a task. They end with the session: in the next one, the id of a
+    /// response belongs to another request.
     pub(super) fn serve(self: &Arc<Self>, requests: Vec<ServerRequest>) {
         for request in requests {
             if self.session.is_modern() {
@@ -198,9 +199,10 @@ impl Http {
                 continue;
             }
             let Some(admitted) = self.requests.admit(request) else { continue };
-            let http = self.clone();
+            let (http, ended) = (self.clone(), self.session.ended());
             tokio::spawn(async move {
                 tokio::select! {
+                    () = ended.cancelled() => {}
                     () = http.closed.cancelled() => {}
                     () = http.answer(admitted) => {}
                 }

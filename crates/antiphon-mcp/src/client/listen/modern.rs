@@ -104,7 +104,8 @@ impl Listener {
         let mut response = std::pin::pin!(response);
         let mut is_open = false;
         let acknowledgment = self.core.settings.timeout.unwrap_or(Duration::from_secs(60));
-        let late = sleep(acknowledgment);
+        let timer = core.inbox.clock.timer();
+        let late = timer.reach(acknowledgment);
         let mut late = std::pin::pin!(late);
         loop {
             tokio::select! {

@@ -7,7 +7,7 @@ use antiphon::BoxFuture;
 use antiphon::Cause;
 use antiphon::http::{HeaderName, HeaderValue, Method};
 use antiphon_mcp::client::{Credentials, McpClient, McpError, Refusal, ServerNotification};
-use antiphon_mcp::types::{Revision, Root, SubscriptionFilter};
+use antiphon_mcp::types::{ElicitResult, Revision, Root, SubscriptionFilter};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -522,6 +522,148 @@ async fn a_refused_request_is_repeated_with_another_token() {
         let McpError::Unauthorized { status, challenge } = &error else { panic!("{error}") };
         assert_eq!((status.as_u16(), challenge.as_deref()), (401, Some("Bearer realm=\"a\"")));
     }
+}
+
+/// The user needs five minutes for the login. The clock is paused only meanwhile: a paused clock does not wait for sockets.
+struct SlowLogin;
+
+impl Credentials for SlowLogin {
+    fn token<'a>(
+        &'a self,
+        refused: Option<Refusal<'a>>,
+    ) -> BoxFuture<'a, Result<Option<String>, Cause>> {
+        Box::pin(async move {
+            if refused.is_none() {
+                return Ok(None);
+            }
+            tokio::time::pause();
+            tokio::time::sleep(Duration::from_secs(300)).await;
+            tokio::time::resume();
+            Ok(Some("token".to_owned()))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_login_does_not_count_against_timeouts() {
+    let server = HttpScript::start(|request| async move {
+        match (request.header("authorization"), request.name()) {
+            (None, _) => status(401),
+            (_, "server/discover") => request.result(&discovered(&json!({"tools": {}}))),
+            _ => request.result(&call_result("ok")),
+        }
+    })
+    .await;
+    let client = McpClient::builder().credentials(SlowLogin).connect(&*server.url).await.unwrap();
+    assert_eq!(client.revision(), Revision::LATEST);
+    let call = client.call_tool("t", ()).timeout(Duration::from_secs(30));
+    assert_eq!(call.await.unwrap().joined_text(), "ok");
+    assert!(server.named("initialize").is_empty());
+}
+
+#[tokio::test]
+async fn a_session_that_has_half_begun_is_not_used() {
+    let sessions = Arc::new(Mutex::new(0));
+    let (begun, mut half_begun) = mpsc::unbounded_channel();
+    let server = HttpScript::start(move |request| {
+        let (sessions, begun) = (sessions.clone(), begun.clone());
+        async move {
+            match (request.name(), request.header("mcp-session-id")) {
+                ("initialize", _) => {
+                    let mut response = handshake(&request).unwrap();
+                    let mut count = sessions.lock().unwrap();
+                    *count += 1;
+                    let id = format!("s-{count}").parse().unwrap();
+                    response.headers_mut().insert("mcp-session-id", id);
+                    response
+                }
+                ("notifications/initialized", Some("s-2")) => {
+                    begun.send(()).unwrap();
+                    std::future::pending().await
+                }
+                ("tools/call", Some("s-1")) => status(404),
+                ("tools/call", Some("s-2")) => {
+                    request.error(400, &json!({"code": -32602, "message": "not initialized"}))
+                }
+                _ => handshake(&request).unwrap_or_else(|| request.result(&text("ok"))),
+            }
+        }
+    })
+    .await;
+    let client = McpClient::connect(&server.url).await.unwrap();
+    tokio::select! {
+        _ = client.call_tool("t", ()) => panic!("the call waits for the new session"),
+        begun = half_begun.recv() => begun.unwrap(),
+    }
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "ok");
+    assert_eq!(server.named("initialize").len(), 3);
+}
+
+/// The server begins anew with its ids. Its first question in each session has the id 1.
+#[tokio::test]
+async fn a_question_ends_with_its_session() {
+    let sessions = Arc::new(Mutex::new(0));
+    let (answered, mut answers) = mpsc::unbounded_channel();
+    let server = HttpScript::start(move |request| {
+        let (sessions, answered) = (sessions.clone(), answered.clone());
+        async move {
+            let session = request.header("mcp-session-id").map(str::to_owned);
+            match request.name() {
+                "initialize" => {
+                    let mut response = handshake(&request).unwrap();
+                    let mut count = sessions.lock().unwrap();
+                    *count += 1;
+                    let id = format!("s-{count}").parse().unwrap();
+                    response.headers_mut().insert("mcp-session-id", id);
+                    response
+                }
+                "GET" => {
+                    let (sender, response) = open_events();
+                    let params = json!({"message": session,
+                        "requestedSchema": {"type": "object", "properties": {}}});
+                    let question = json!({"jsonrpc": "2.0", "id": 1,
+                        "method": "elicitation/create", "params": params});
+                    sender.send(event(&question)).unwrap();
+                    tokio::spawn(async move { sender.closed().await });
+                    response
+                }
+                "tools/call" if session.as_deref() == Some("s-1") => status(404),
+                "tools/call" => request.result(&text("ok")),
+                "POST" => {
+                    answered.send((session, request.body.clone())).unwrap();
+                    status(202)
+                }
+                _ => handshake(&request).unwrap(),
+            }
+        }
+    })
+    .await;
+    let (asked, mut questions) = mpsc::unbounded_channel();
+    let first_answer = Arc::new(Notify::new());
+    let late = first_answer.clone();
+    let builder = McpClient::builder().on_elicit_form(move |question| {
+        let (asked, late) = (asked.clone(), late.clone());
+        async move {
+            asked.send(question.message().to_owned()).unwrap();
+            if question.message() == "s-1" {
+                late.notified().await;
+                return Ok(ElicitResult::decline());
+            }
+            Ok(ElicitResult::cancel())
+        }
+    });
+    let client = builder.connect(&*server.url).await.unwrap();
+    assert_eq!(questions.recv().await.unwrap(), "s-1");
+    client.call_tool("t", ()).await.unwrap();
+    assert_eq!(questions.recv().await.unwrap(), "s-2");
+    let (session, answer) = answers.recv().await.unwrap();
+    assert_eq!(session.as_deref(), Some("s-2"));
+    assert_eq!(answer["result"]["action"], "cancel", "{answer}");
+    // The user answers the question of the session that has ended.
+    first_answer.notify_one();
+    client.call_tool("t", ()).await.unwrap();
+    client.close().await;
+    assert!(answers.try_recv().is_err());
 }
 
 #[tokio::test]

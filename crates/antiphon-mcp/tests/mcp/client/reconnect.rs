@@ -1,11 +1,14 @@
 //! A server that ends its connections.
 
+use std::time::Duration;
+
 use antiphon_mcp::client::{McpClient, McpClientBuilder, McpError, ServerNotification};
 use antiphon_mcp::types::{LoggingLevel, Revision, SubscriptionFilter};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use super::scripted::{discovered, initialized, text};
 
@@ -83,6 +86,110 @@ async fn a_lost_connection_is_opened_again_with_what_the_server_has_kept() {
     drop(server.await.unwrap());
     client.close().await;
     assert!(changes.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_dropped_call_does_not_lose_what_the_server_has_kept() {
+    let (listener, endpoint) = listener().await;
+    let (asked, is_asked) = oneshot::channel();
+    let (dropped, is_dropped) = oneshot::channel();
+    let server = tokio::spawn(async move {
+        let mut first = Played::accept(&listener).await;
+        first.legacy_handshake().await;
+        first.answer("logging/setLevel", json!({})).await;
+        first.read("tools/call").await;
+        drop(first);
+        let mut second = Played::accept(&listener).await;
+        second.legacy_handshake().await;
+        let id = second.read("logging/setLevel").await["id"].clone();
+        asked.send(()).unwrap();
+        is_dropped.await.unwrap();
+        // The client has not cancelled the request of the dropped call.
+        second.write(&json!({"jsonrpc": "2.0", "id": id, "result": {}})).await;
+        second.answer("tools/call", text("again")).await;
+    });
+    let client = legacy().connect(&*endpoint).await.unwrap();
+    client.set_level(LoggingLevel::Warning).await.unwrap();
+    assert!(client.call_tool("t", ()).await.is_err());
+    tokio::select! {
+        _ = client.call_tool("t", ()) => panic!("the call waits for the new session"),
+        asked = is_asked => asked.unwrap(),
+    }
+    dropped.send(()).unwrap();
+    assert_eq!(client.call_tool("t", ()).await.unwrap().joined_text(), "again");
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_dropped_forgets_nothing() {
+    let (listener, endpoint) = listener().await;
+    let (asked, is_asked) = oneshot::channel();
+    let server = tokio::spawn(async move {
+        let mut first = Played::accept(&listener).await;
+        first.legacy_handshake().await;
+        first.read("tools/call").await;
+        drop(first);
+        let mut second = Played::accept(&listener).await;
+        second.read("initialize").await;
+        asked.send(()).unwrap();
+        (listener, second)
+    });
+    let client = legacy().connect(&*endpoint).await.unwrap();
+    let known = client.server_info();
+    assert!(known.is_some());
+    assert!(client.call_tool("t", ()).await.is_err());
+    tokio::select! {
+        _ = client.call_tool("t", ()) => panic!("the call waits for the new session"),
+        asked = is_asked => asked.unwrap(),
+    }
+    assert_eq!(client.server_info(), known);
+    // The connection of the dropped handshake ends with the client, although the server has not answered.
+    drop(client);
+    let (_listener, mut second) = server.await.unwrap();
+    assert_eq!(second.0.read_to_string(&mut String::new()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_closed_client_does_not_connect_again() {
+    let (listener, endpoint) = listener().await;
+    let (asked, is_asked) = oneshot::channel();
+    let server = tokio::spawn(async move {
+        let mut first = Played::accept(&listener).await;
+        first.legacy_handshake().await;
+        first.read("tools/call").await;
+        drop(first);
+        let mut second = Played::accept(&listener).await;
+        second.read("initialize").await;
+        asked.send(()).unwrap();
+        (listener, second)
+    });
+    let client = legacy().connect(&*endpoint).await.unwrap();
+    assert!(client.call_tool("t", ()).await.is_err());
+    let closing = client.clone();
+    let close = async {
+        is_asked.await.unwrap();
+        closing.close().await;
+    };
+    let (outcome, ()) = tokio::join!(client.call_tool("t", ()).into_future(), close);
+    assert!(outcome.unwrap_err().to_string().contains("closed"));
+    let (listener, _second) = server.await.unwrap();
+    let third = listener.into_std().unwrap().accept();
+    assert_eq!(third.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[tokio::test]
+async fn a_probe_without_an_answer_does_not_keep_the_connection_open() {
+    let (listener, endpoint) = listener().await;
+    let server = tokio::spawn(async move {
+        let mut connection = Played::accept(&listener).await;
+        connection.read("server/discover").await;
+        connection.legacy_handshake().await;
+        // Returns when the client closes the connection.
+        connection.0.read_to_string(&mut String::new()).await.unwrap();
+    });
+    let builder = McpClient::builder().without_timeout().probe_timeout(Duration::ZERO);
+    drop(builder.connect(&*endpoint).await.unwrap());
+    server.await.unwrap();
 }
 
 #[tokio::test]
