@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use antiphon::RawJson;
+use antiphon::{Context, RawJson};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -197,6 +197,16 @@ impl RequestContext {
     }
 }
 
+impl Session {
+    /// Asks for the roots of the client outside of any request.
+    pub(crate) async fn roots(&self, timeout: Duration) -> Result<Vec<Root>, AskError> {
+        let (method, params) = (methods::LIST_ROOTS, serde_json::json!({}));
+        let answer = call(self, method, &params, None, timeout).await?;
+        let answer: ListRootsResult = decode(method, answer.as_str())?;
+        Ok(answer.roots)
+    }
+}
+
 impl Ask<'_> {
     /// Asks the user to fill in a form, like [`RequestContext::elicit`].
     ///
@@ -300,13 +310,11 @@ impl Ask<'_> {
             // A legacy task asks on the stream of `tasks/result`.
             Era::Legacy(_) if self.cx.task().is_some() => self.ask_later(method, params).await?,
             Era::Legacy(session) => {
-                let timeout = self.cx.server().settings().ask_timeout;
-                call(self.cx, session, method, params, timeout).await?.as_str().to_owned()
+                let (rpc, timeout) = (self.cx.rpc(), self.cx.server().settings().ask_timeout);
+                call(session, method, params, Some(&rpc), timeout).await?.as_str().to_owned()
             }
         };
-        // An Array would be read as a struct.
-        let answer = crate::types::from_object(&answer);
-        answer.map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })
+        decode(method, &answer)
     }
 
     /// Asks with the result of the request, or in a task.
@@ -329,6 +337,12 @@ impl Ask<'_> {
     }
 }
 
+fn decode<T: DeserializeOwned>(method: &'static str, answer: &str) -> Result<T, AskError> {
+    // An Array would be read as a struct.
+    let answer = crate::types::from_object(answer);
+    answer.map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })
+}
+
 /// Creates the id of an elicitation that has none.
 fn new_id() -> Result<Option<String>, AskError> {
     let reason = "the system has no random numbers";
@@ -338,17 +352,16 @@ fn new_id() -> Result<Option<String>, AskError> {
 
 /// Calls a legacy client.
 async fn call(
-    cx: &RequestContext,
     session: &Session,
     method: &'static str,
     params: &impl Serialize,
+    rpc: Option<&Context>,
     timeout: Duration,
 ) -> Result<RawJson, AskError> {
     let failed = |source| AskError::Call { method, source };
     let params = RawJson::encode(params)
         .map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })?;
-    let rpc = cx.rpc();
-    let calling = session.link().call(method, params, &rpc);
+    let calling = session.link().call(method, params, rpc);
     match tokio::time::timeout(timeout, calling).await {
         Ok(answer) => answer.map_err(failed),
         Err(_) => Err(failed(antiphon::CallError::TimedOut(timeout))),
