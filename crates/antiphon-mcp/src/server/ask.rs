@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::context::RequestContext;
 use super::era::Era;
 use super::error::AskError;
-use super::questions::Unanswered;
+use super::questions::{Unanswered, within_step};
 use super::session::Session;
 use crate::types::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
@@ -161,8 +161,7 @@ impl RequestContext {
     /// Runs a step that must run only once, although the handler of a modern request may run several times.
     ///
     /// The result is part of the state of the request, which the client keeps and can read. So it must be small and must
-    /// not be secret. The steps of a request need different keys. A question inside of a step must have a key: the step is
-    /// skipped in the next round, so the questions after it would get other numbers.
+    /// not be secret. The steps of a request need different keys.
     ///
     /// ```
     /// use antiphon_mcp::{RequestContext, ToolError};
@@ -189,7 +188,7 @@ impl RequestContext {
         {
             return Ok(result);
         }
-        let result = step.await?;
+        let result = within_step(key, step).await?;
         if let Ok(encoded) = serde_json::value::to_raw_value(&result) {
             self.questions().finish_step(key.to_owned(), encoded);
         }
