@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use antiphon::RawJson;
 use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::call::{CallOptions, decoded};
@@ -86,6 +87,7 @@ impl Core {
         let core = self.clone();
         // A task, because dropping the probe would cancel it, and a legacy server knows no cancellation yet.
         let mut probe = tokio::spawn(async move { core.discover(Revision::LATEST).await });
+        let _end = AbortOnDrop(probe.abort_handle());
         let Ok(found) = timeout(self.settings.probe_timeout, &mut probe).await else {
             tracing::debug!("no response to the probe, so the server has a legacy revision");
             let initialized = self.initialize(Revision::LATEST_LEGACY).await;
@@ -188,6 +190,16 @@ impl Core {
         self.post(methods::INITIALIZED, None).await?;
         self.wire.initialized().await;
         Ok(())
+    }
+}
+
+/// Ends a task with the handshake: without a timeout, a probe that gets no response would keep the connection open for
+/// ever.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

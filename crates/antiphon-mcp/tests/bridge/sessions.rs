@@ -181,3 +181,21 @@ async fn changes_of_roots_end_at_upstreams_that_clients_share() {
     client.begin("tools/call", tool("a", json!({}))).await;
     assert_eq!(wire.next().await["method"], "tools/call");
 }
+
+#[tokio::test]
+async fn an_upstream_that_never_answers_the_probe_ends_with_its_session() {
+    let fake = Fake::new().await;
+    let (bridge, _shared) =
+        tokio::join!(build(fake.upstream()), fake.offer(json!([described("a")])));
+    let upstream = async {
+        let mut wire = fake.accept().await;
+        assert_eq!(wire.next().await["method"], "server/discover");
+        crate::fake::hello(&mut wire, json!({})).await;
+        wire
+    };
+    let (client, mut wire) =
+        tokio::join!(Duplex::start(&bridge, "2025-11-25", json!({})), upstream);
+    drop(client);
+    // The probe is cancelled.
+    while wire.next_line().await.is_some() {}
+}
