@@ -6,6 +6,7 @@ use antiphon::openrpc::Document;
 use antiphon::transport::http::Guard;
 use antiphon::{Client, Dialect, Endpoint, Server};
 use antiphon_mcp::McpServer;
+use antiphon_mcp::bridge::NameRules;
 use antiphon_mcp::from_openrpc::{FromOpenRpcError, ToolsFromOpenRpc};
 use antiphon_mcp::http::StreamableHttp;
 use clap::{Arg, Args};
@@ -59,7 +60,7 @@ struct ToolFlags {
     #[arg(long)]
     guess_read_only: bool,
     /// Put this text before the name of each tool
-    #[arg(long, value_name = "PREFIX", value_parser = name_part, default_value = "")]
+    #[arg(long, value_name = "PREFIX", value_parser = prefix, default_value = "")]
     #[arg(hide_default_value = true)]
     prefix: String,
     /// Give the tool of a method another name [repeatable]
@@ -105,17 +106,20 @@ fn of_upstream(flag: Arg) -> Arg {
     }
 }
 
-fn name_part(text: &str) -> Result<String, String> {
-    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    match text.bytes().all(is_valid) {
-        true => Ok(text.to_owned()),
-        false => Err("the name of a tool has only A-Z a-z 0-9 _ - and .".to_owned()),
+fn prefix(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        text => tool_name(text),
     }
+}
+
+fn tool_name(text: &str) -> Result<String, String> {
+    NameRules::check(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 fn renaming(text: &str) -> Result<(String, String), String> {
     let (method, tool) = text.split_once('=').ok_or("use METHOD=TOOL, such as math.add=add")?;
-    Ok((method.to_owned(), name_part(tool)?))
+    Ok((method.to_owned(), tool_name(tool)?))
 }
 
 pub(crate) async fn run(args: McpServeArgs) -> Result<Exit, CommandError> {

@@ -174,7 +174,7 @@ fn an_error_names_the_value_and_the_remedy() {
         (&["--from", &demo, "--schema", &lost], 2, "--deny METHOD"),
         (&["--from", &demo, "--schema", "/nowhere.json"], 2, "/nowhere.json"),
         (&["--from", &demo, "--rename", "sum"], 2, "METHOD=TOOL"),
-        (&["--from", &demo, "--prefix", "a b"], 2, "A-Z a-z 0-9"),
+        (&["--from", &demo, "--prefix", "a b"], 2, "`a b` is not a name of a tool"),
         (&["--from", "tcp://127.0.0.1:1"], 3, "tcp://127.0.0.1:1"),
         (&["--from", &demo, "exec:cat"], 2, "stdio:"),
         (&[], 2, "--from <ENDPOINT>"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use antiphon::{CallError, CloseReason};
@@ -13,7 +13,8 @@ use super::names::NameRules;
 use super::open_calls::{OpenCalls, without_call};
 use super::upstream::Upstream;
 use crate::client::{McpClient, McpError};
-use crate::types::{Implementation, LoggingLevel, ServerCapabilities};
+use crate::server::Session;
+use crate::types::{Implementation, LoggingLevel, ServerCapabilities, methods};
 
 /// How long a legacy upstream may take to change its log level before a call is sent without that.
 const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -152,6 +153,17 @@ impl ConnectedUpstream {
         let set = tokio::time::timeout(timeout, without_call(client.set_level(level))).await;
         if !matches!(set, Ok(Ok(()))) {
             tracing::debug!(?set, "an upstream has not changed its log level");
+        }
+    }
+
+    /// Tells a legacy upstream that the client of its session has roots, or other ones. A modern one asks in its calls.
+    pub(super) async fn roots_changed(&self, session: Weak<Session>) {
+        let Some(session) = session.upgrade().filter(|_| !self.is_modern) else { return };
+        self.calls.belong_to(&session);
+        drop(session);
+        let Some(Connection { client, .. }) = self.open_connection().await else { return };
+        if let Err(error) = self.within(client.notify(methods::ROOTS_CHANGED, ())).await {
+            tracing::debug!(%error, "an upstream has not learned that roots have changed");
         }
     }
 

@@ -155,7 +155,8 @@ impl Bridge {
             numbered.map(|(number, upstream)| ConnectedUpstream::connect(number, upstream));
         let upstreams: Vec<Arc<ConnectedUpstream>> =
             futures_util::future::try_join_all(connecting).await?;
-        let server = self.describe(builder, &upstreams).build();
+        let builder = self.pass_roots_on(self.describe(builder, &upstreams), &upstreams);
+        let server = builder.build();
         let owners = Arc::new(Owners::default());
         let mut filled = Vec::new();
         for upstream in upstreams {
@@ -165,6 +166,32 @@ impl Bridge {
             tokio::spawn(offer.follow(server.downgrade()));
         }
         Ok(server)
+    }
+
+    /// Tells the upstreams of a session when the roots of its client change. Clients that share upstreams have no common
+    /// roots.
+    fn pass_roots_on(
+        &self,
+        builder: ServerBuilder,
+        upstreams: &[Arc<ConnectedUpstream>],
+    ) -> ServerBuilder {
+        let with_roots = self.upstreams.iter().any(Upstream::has_roots);
+        if !with_roots {
+            return builder;
+        }
+        let upstreams = upstreams.to_vec();
+        builder.on_roots_changed(move |session| {
+            let session = Arc::downgrade(session);
+            let telling: Vec<_> = upstreams
+                .iter()
+                .cloned()
+                .map(|upstream| {
+                    let session = session.clone();
+                    async move { upstream.roots_changed(session).await }
+                })
+                .collect();
+            Box::pin(async move { drop(futures_util::future::join_all(telling).await) })
+        })
     }
 
     /// Describes the server: the capabilities and instructions of all upstreams.

@@ -3,7 +3,7 @@
 //! A legacy server on stdio calls its client without saying for which request. Then the client is asked whose call began
 //! last. A question that arrives within the call itself, as from a modern server, finds its call exactly.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use antiphon::RawJson;
 use tokio::sync::mpsc;
@@ -40,6 +40,9 @@ pub(super) enum Signal {
 pub(super) struct OpenCalls {
     table: Mutex<CallTable>,
     pub(super) elicitations: Elicitations,
+    /// The session that the upstream belongs to, once its client can be asked. Weak, because the session owns the
+    /// upstream.
+    session: OnceLock<Weak<Session>>,
 }
 
 #[derive(Default)]
@@ -78,6 +81,16 @@ impl OpenCalls {
     /// The call that a question or a log message belongs to.
     pub(super) fn current(&self) -> Option<OpenCall> {
         CURRENT.try_with(Option::clone).unwrap_or_else(|_| self.table().calls.last().cloned())
+    }
+
+    /// The session that the upstream belongs to; `None` if clients share it, or before its client can be asked.
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
+        self.session.get()?.upgrade()
+    }
+
+    /// Lets the upstream ask the client of a session outside of calls.
+    pub(super) fn belong_to(&self, session: &Arc<Session>) {
+        let _ = self.session.set(Arc::downgrade(session));
     }
 
     /// Tells the client of an elicitation that it is complete, before or after the result of its call.

@@ -1,6 +1,7 @@
 //! The questions of an upstream to the user or the model: they go to the client whose call it serves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon::{Code, ErrorObject};
 
@@ -9,6 +10,9 @@ use crate::client::{McpClientBuilder, ServerNotification};
 use crate::server::AskError;
 use crate::types::tasks::EXTENSION;
 use crate::types::{ClientCapabilities, ElicitParams, LoggingMessageParams, RootsCapability};
+
+/// How long a client may take to answer which roots it has. No user has to decide about that.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Lets an upstream ask the clients of the bridge. A connection that belongs to one client declares the capabilities of
 /// this client, and a connection that clients share declares all.
@@ -26,8 +30,11 @@ pub(super) fn ask_clients(
         builder = sample(builder, calls.clone());
     }
     if client.is_none_or(|client| client.roots.is_some()) {
-        // Changes of the roots are not passed on.
-        declared.roots = Some(RootsCapability::default());
+        declared.roots = Some(match client {
+            // The client may learn to be asked after the upstream has started, which is a change for the upstream.
+            Some(_) => RootsCapability::default().with_list_changed(true),
+            None => RootsCapability::default(),
+        });
         builder = list_roots(builder, calls.clone());
     }
     builder.capabilities(declared)
@@ -69,8 +76,14 @@ fn sample(builder: McpClientBuilder, calls: Arc<OpenCalls>) -> McpClientBuilder 
 
 fn list_roots(builder: McpClientBuilder, calls: Arc<OpenCalls>) -> McpClientBuilder {
     builder.on_roots(move || {
-        let call = current(&calls);
-        async move { call?.cx.roots().await.map_err(refused) }
+        let (call, session) = (current(&calls), calls.session());
+        async move {
+            let roots = match (call, session) {
+                (Err(_), Some(session)) => session.roots(ROOTS_TIMEOUT).await,
+                (call, _) => call?.cx.roots().await,
+            };
+            roots.map_err(refused)
+        }
     })
 }
 

@@ -127,6 +127,11 @@ impl Upstream {
         self
     }
 
+    /// Whether the connection belongs to a client that has roots.
+    pub(super) fn has_roots(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.capabilities.roots.is_some())
+    }
+
     fn builder(&self, calls: &Arc<OpenCalls>) -> McpClientBuilder {
         // The client of the bridge decides how long it waits, and validates what it wants.
         // A connection that is opened again is a new one for the bridge.

@@ -79,7 +79,12 @@ impl EventLog {
 
     /// Sends a notification to the client that reads the session's own stream, or to the next one that does.
     pub(super) fn notify(&self, method: &str, params: &RawJson) {
-        self.append(STANDALONE, notification(method, params), false);
+        self.send(notification(method, params));
+    }
+
+    /// Sends a message to the client that reads the session's own stream, or to the next one that does.
+    pub(super) fn send(&self, message: Bytes) {
+        self.append(STANDALONE, message, false);
     }
 
     /// Creates an event without data, whose id is the one before the next event. A client that has nothing else can

@@ -216,9 +216,16 @@ impl SessionLink for HttpLink {
         &'a self,
         method: &'a str,
         params: RawJson,
-        cx: &'a Context,
+        cx: Option<&'a Context>,
     ) -> BoxFuture<'a, Result<RawJson, CallError>> {
-        Box::pin(async move { self.0.outgoing.call(method, &params, cx).await })
+        let send = async move |message| match cx {
+            Some(cx) => cx.send_message(message).await,
+            None => {
+                self.0.log.send(message);
+                Ok(())
+            }
+        };
+        Box::pin(async move { self.0.outgoing.call(method, &params, send).await })
     }
 
     fn listen(&self, listeners: &ChangeListeners) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon::{CallError, CloseReason, Context, ErrorObject, RawJson};
+use antiphon::{CallError, CloseReason, ErrorObject, RawJson};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -34,19 +34,19 @@ struct Request<'a> {
 }
 
 impl OutgoingCalls {
-    /// Calls the client, on the stream of the request `cx`.
+    /// Calls the client. `send` writes the request to a stream.
     pub(super) async fn call(
         &self,
         method: &str,
         params: &RawJson,
-        cx: &Context,
+        send: impl AsyncFnOnce(Bytes) -> Result<(), CallError>,
     ) -> Result<RawJson, CallError> {
         let (id, response) = self.open()?;
         // Forgets the call if this future is dropped.
         let _guard = CallGuard { calls: self, id };
         let request = Request { jsonrpc: "2.0", id, method, params };
         let text = serde_json::to_vec(&request).map_err(|error| CallError::Encode(error.into()))?;
-        cx.send_message(Bytes::from(text)).await?;
+        send(Bytes::from(text)).await?;
         match response.await {
             Ok(outcome) => outcome.map_err(CallError::Rpc),
             Err(_ended) => Err(CallError::Closed(CloseReason::from("the session has ended"))),

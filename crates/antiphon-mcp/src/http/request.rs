@@ -28,6 +28,14 @@ pub(crate) enum HttpRequest {
 }
 
 impl HttpRequest {
+    /// The session of a legacy client, if the request belongs to one.
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        match self {
+            Self::Session(session) => Some(session.session()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn serve(
         self,
         server: &McpServer,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use antiphon::RawJson;
+use antiphon::{Context, RawJson};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::context::RequestContext;
 use super::era::Era;
 use super::error::AskError;
-use super::questions::Unanswered;
+use super::questions::{Unanswered, within_step};
 use super::session::Session;
 use crate::types::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
@@ -161,8 +161,7 @@ impl RequestContext {
     /// Runs a step that must run only once, although the handler of a modern request may run several times.
     ///
     /// The result is part of the state of the request, which the client keeps and can read. So it must be small and must
-    /// not be secret. The steps of a request need different keys. A question inside of a step must have a key: the step is
-    /// skipped in the next round, so the questions after it would get other numbers.
+    /// not be secret. The steps of a request need different keys.
     ///
     /// ```
     /// use antiphon_mcp::{RequestContext, ToolError};
@@ -189,11 +188,21 @@ impl RequestContext {
         {
             return Ok(result);
         }
-        let result = step.await?;
+        let result = within_step(key, step).await?;
         if let Ok(encoded) = serde_json::value::to_raw_value(&result) {
             self.questions().finish_step(key.to_owned(), encoded);
         }
         Ok(result)
+    }
+}
+
+impl Session {
+    /// Asks for the roots of the client outside of any request.
+    pub(crate) async fn roots(&self, timeout: Duration) -> Result<Vec<Root>, AskError> {
+        let (method, params) = (methods::LIST_ROOTS, serde_json::json!({}));
+        let answer = call(self, method, &params, None, timeout).await?;
+        let answer: ListRootsResult = decode(method, answer.as_str())?;
+        Ok(answer.roots)
     }
 }
 
@@ -300,13 +309,11 @@ impl Ask<'_> {
             // A legacy task asks on the stream of `tasks/result`.
             Era::Legacy(_) if self.cx.task().is_some() => self.ask_later(method, params).await?,
             Era::Legacy(session) => {
-                let timeout = self.cx.server().settings().ask_timeout;
-                call(self.cx, session, method, params, timeout).await?.as_str().to_owned()
+                let (rpc, timeout) = (self.cx.rpc(), self.cx.server().settings().ask_timeout);
+                call(session, method, params, Some(&rpc), timeout).await?.as_str().to_owned()
             }
         };
-        // An Array would be read as a struct.
-        let answer = crate::types::from_object(&answer);
-        answer.map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })
+        decode(method, &answer)
     }
 
     /// Asks with the result of the request, or in a task.
@@ -329,6 +336,12 @@ impl Ask<'_> {
     }
 }
 
+fn decode<T: DeserializeOwned>(method: &'static str, answer: &str) -> Result<T, AskError> {
+    // An Array would be read as a struct.
+    let answer = crate::types::from_object(answer);
+    answer.map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })
+}
+
 /// Creates the id of an elicitation that has none.
 fn new_id() -> Result<Option<String>, AskError> {
     let reason = "the system has no random numbers";
@@ -338,17 +351,16 @@ fn new_id() -> Result<Option<String>, AskError> {
 
 /// Calls a legacy client.
 async fn call(
-    cx: &RequestContext,
     session: &Session,
     method: &'static str,
     params: &impl Serialize,
+    rpc: Option<&Context>,
     timeout: Duration,
 ) -> Result<RawJson, AskError> {
     let failed = |source| AskError::Call { method, source };
     let params = RawJson::encode(params)
         .map_err(|error| AskError::InvalidAnswer { method, reason: error.to_string() })?;
-    let rpc = cx.rpc();
-    let calling = session.link().call(method, params, &rpc);
+    let calling = session.link().call(method, params, rpc);
     match tokio::time::timeout(timeout, calling).await {
         Ok(answer) => answer.map_err(failed),
         Err(_) => Err(failed(antiphon::CallError::TimedOut(timeout))),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::changes::ChangeListeners;
-use super::forwarding::{OtherReader, OtherSubscriber};
+use super::forwarding::{OtherReader, OtherSubscriber, RootsListener};
 use super::kept_handlers::KeptHandlers;
 use super::lifetime::Lifetime;
 use super::prompt::ServerPrompt;
@@ -50,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) session_servers: Option<SessionServers>,
     pub(crate) read_other: Option<OtherReader>,
     pub(crate) subscribe_other: Option<OtherSubscriber>,
+    pub(crate) roots_listener: Option<RootsListener>,
     pub(crate) tasks: TaskSettings,
 }
 
@@ -83,6 +84,7 @@ impl ServerBuilder {
                 session_servers: None,
                 read_other: None,
                 subscribe_other: None,
+                roots_listener: None,
                 tasks: TaskSettings::new(),
             },
             signer: None,

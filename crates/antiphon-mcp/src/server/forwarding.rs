@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon::RawJson;
+use antiphon::{BoxFuture, RawJson};
 
 use super::completion::Completers;
 use super::context::RequestContext;
@@ -15,6 +15,7 @@ use super::interest::OnSubscribe;
 use super::prompt::ServerPrompt;
 use super::resource::{self, ServerResource};
 use super::resource_template::{self, ServerTemplate};
+use super::session::Session;
 use super::tool::ServerTool;
 use super::tool_handler::dynamic_handler;
 use super::tool_result::IntoToolResult;
@@ -134,6 +135,33 @@ impl ServerBuilder {
     ) -> Self {
         self.settings.subscribe_other = Some(OtherSubscriber(Arc::new(react)));
         self
+    }
+
+    /// Calls a function when a legacy client can be asked for its roots, and each time that they have changed.
+    pub(crate) fn on_roots_changed(
+        mut self,
+        react: impl Fn(&Arc<Session>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.roots_listener = Some(RootsListener(Arc::new(react)));
+        self
+    }
+}
+
+/// Learns when a legacy client has roots, or other roots than before.
+#[derive(Clone)]
+pub(crate) struct RootsListener(Arc<RootsChanged>);
+
+type RootsChanged = dyn Fn(&Arc<Session>) -> BoxFuture<'static, ()> + Send + Sync;
+
+impl RootsListener {
+    pub(super) fn changed(&self, session: &Arc<Session>) -> BoxFuture<'static, ()> {
+        (self.0)(session)
+    }
+}
+
+impl std::fmt::Debug for RootsListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RootsListener")
     }
 }
 

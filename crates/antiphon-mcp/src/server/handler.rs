@@ -22,9 +22,9 @@ impl Handler for McpServer {
         }
     }
 
-    fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        log(&notification);
-        Box::pin(std::future::ready(()))
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        let request = cx.extensions().get::<HttpRequest>();
+        self.notified(&notification, request.and_then(HttpRequest::session))
     }
 
     fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
@@ -49,14 +49,30 @@ impl Handler for ConnectionHandler {
     }
 
     fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        log(&notification);
-        Box::pin(std::future::ready(()))
+        self.server.notified(&notification, Some(&self.session))
     }
 }
 
-/// Notes a notification. None of them changes the server: the connection itself handles cancellations.
-pub(crate) fn log(notification: &Invocation) {
-    let method = notification.method.as_str();
+impl McpServer {
+    /// Takes a notification. None of them changes the server: the connection itself handles cancellations.
+    fn notified(
+        &self,
+        notification: &Invocation,
+        session: Option<&Arc<Session>>,
+    ) -> BoxFuture<'static, ()> {
+        let method = notification.method.as_str();
+        log_unknown(method);
+        let may_concern_roots = [methods::INITIALIZED, methods::ROOTS_CHANGED].contains(&method);
+        let begun = session.filter(|it| may_concern_roots && it.agreement().is_some());
+        let listening = begun.and_then(|session| {
+            let server = session.own_server().unwrap_or(self);
+            Some(server.settings().roots_listener.as_ref()?.changed(session))
+        });
+        listening.unwrap_or_else(|| Box::pin(std::future::ready(())))
+    }
+}
+
+fn log_unknown(method: &str) {
     let is_known =
         [methods::INITIALIZED, methods::ROOTS_CHANGED, methods::CANCELLED].contains(&method);
     if !is_known {

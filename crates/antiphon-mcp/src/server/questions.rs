@@ -18,6 +18,21 @@ use super::request_state::RequestState;
 /// The largest number of questions that one request asks.
 const MAX_QUESTIONS: usize = 64;
 
+tokio::task_local! {
+    /// The steps that run, which are part of the keys of the questions in them. A later round skips a finished step, and
+    /// the questions after it keep their keys.
+    static STEPS: String;
+}
+
+/// Runs a step.
+pub(super) async fn within_step<T>(key: &str, step: impl Future<Output = T>) -> T {
+    STEPS.scope(format!("{}{key}/", current_steps()), step).await
+}
+
+fn current_steps() -> String {
+    STEPS.try_with(String::clone).unwrap_or_default()
+}
+
 /// The questions and answers of one request.
 #[derive(Default)]
 pub(crate) struct Questions(Mutex<QuestionsState>);
@@ -32,8 +47,8 @@ struct QuestionsState {
     steps: Vec<(String, Box<RawValue>)>,
     /// The questions without an answer, in the order in which they were asked.
     open: Vec<OpenQuestion>,
-    /// How many questions of each method have no key of their own.
-    unnamed: HashMap<&'static str, usize>,
+    /// How many questions of each method have no key of their own, inside of each step and outside.
+    unnamed: HashMap<(String, &'static str), usize>,
     rounds: u32,
     /// Grows with each change of the open questions.
     version: u64,
@@ -117,10 +132,11 @@ impl Questions {
 
     /// The key of a question that has none: the same one each time that the handler runs.
     pub(crate) fn next_key(&self, method: &'static str) -> String {
+        let steps = current_steps();
         let mut state = self.state();
-        let count = state.unnamed.entry(method).or_default();
+        let count = state.unnamed.entry((steps.clone(), method)).or_default();
         *count += 1;
-        format!("{}-{count}", method.split('/').next().unwrap_or(method))
+        format!("{steps}{}-{count}", method.split('/').next().unwrap_or(method))
     }
 
     /// Asks. Ready when the answer is there.

@@ -68,12 +68,12 @@ pub(crate) struct Session {
 
 /// The way from a server to the client of a session.
 pub(crate) trait SessionLink: Send + Sync {
-    /// Calls the client. `cx` is the request that the call belongs to.
+    /// Calls the client. `cx` is the request that the call belongs to, if there is one.
     fn call<'a>(
         &'a self,
         method: &'a str,
         params: RawJson,
-        cx: &'a Context,
+        cx: Option<&'a Context>,
     ) -> BoxFuture<'a, Result<RawJson, CallError>>;
 
     /// Begins to tell the client the changes of the server.
@@ -168,7 +168,7 @@ impl SessionLink for PeerLink {
         &'a self,
         method: &'a str,
         params: RawJson,
-        _: &'a Context,
+        _: Option<&'a Context>,
     ) -> BoxFuture<'a, Result<RawJson, CallError>> {
         Box::pin(async move { self.peer.call(method, params).await })
     }
@@ -229,9 +229,13 @@ impl SessionLink for NoLink {
         &'a self,
         _: &'a str,
         _: RawJson,
-        cx: &'a Context,
+        cx: Option<&'a Context>,
     ) -> BoxFuture<'a, Result<RawJson, CallError>> {
-        Box::pin(std::future::ready(Err(CallError::CannotCallBack(cx.connection().transport))))
+        let error = match cx {
+            Some(cx) => CallError::CannotCallBack(cx.connection().transport),
+            None => CallError::Unsupported("session"),
+        };
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn listen(&self, _: &ChangeListeners) {}

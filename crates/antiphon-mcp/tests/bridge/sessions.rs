@@ -4,7 +4,7 @@ use antiphon::Limits;
 use antiphon_mcp::McpServer;
 use antiphon_mcp::bridge::{Bridge, Connect, Upstream};
 use antiphon_mcp::http::StreamableHttp;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::fake::{Fake, tool as described};
 use crate::support::duplex::Duplex;
 use crate::support::http::Http;
 use crate::support::http_session::HttpSession;
-use crate::support::{names, text, tool, within};
-use crate::upstreams::process;
+use crate::support::{names, notification, text, tool, within};
+use crate::upstreams::{bridge, process};
 
 /// The processes of the example that this process has started.
 fn processes() -> usize {
@@ -127,4 +127,75 @@ async fn a_session_without_an_upstream_is_refused() {
     let request = crate::fake::expect(&mut shared, "tools/call").await;
     shared.answer(&request, json!({ "content": [{ "type": "text", "text": "shared" }] })).await;
     assert_eq!(text(&modern.next().await), "shared");
+}
+
+/// Answers the question of the upstream `wire` for the roots, which `client` gets, and returns the answer.
+async fn ask_roots(wire: &mut Duplex, client: &mut Duplex, root: &str) -> Value {
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })).await;
+    let question = client.next().await;
+    assert_eq!(question["method"], "roots/list", "{question}");
+    client.answer(&question, json!({ "roots": [{ "uri": root }] })).await;
+    wire.next().await["result"]["roots"][0]["uri"].clone()
+}
+
+#[tokio::test]
+async fn an_upstream_of_a_session_sees_the_roots_of_its_client_outside_of_calls() {
+    let fake = Fake::new().await;
+    let tools = json!([described("a")]);
+    let (bridge, _shared) = tokio::join!(build(fake.upstream()), fake.offer(tools.clone()));
+    let roots = json!({ "roots": { "listChanged": true } });
+    let (mut client, mut wire) =
+        tokio::join!(Duplex::start(&bridge, "2025-11-25", roots), fake.offer(tools));
+    // The client can be asked now. What the upstream has asked before was refused, so it learns that.
+    let changed = "notifications/roots/list_changed";
+    assert_eq!(wire.next().await["method"], changed);
+    assert_eq!(ask_roots(&mut wire, &mut client, "file:///a").await, "file:///a");
+    client.send(&notification(changed, json!({}))).await;
+    assert_eq!(wire.next().await["method"], changed);
+    assert_eq!(ask_roots(&mut wire, &mut client, "file:///b").await, "file:///b");
+}
+
+#[tokio::test]
+async fn an_upstream_of_a_session_over_http_asks_on_its_stream() {
+    let fake = Fake::new().await;
+    let tools = json!([described("a")]);
+    let (bridge, _shared) = tokio::join!(build(fake.upstream()), fake.offer(tools.clone()));
+    let roots = json!({ "roots": { "listChanged": true } });
+    let (session, mut wire) = tokio::join!(HttpSession::start(&bridge, roots), fake.offer(tools));
+    assert_eq!(wire.next().await["method"], "notifications/roots/list_changed");
+    let mut stream = session.get().send().await;
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })).await;
+    let question = stream.next().await;
+    assert_eq!(question["method"], "roots/list", "{question}");
+    session.answer(&question, json!({ "roots": [{ "uri": "file:///a" }] })).await;
+    assert_eq!(wire.next().await["result"]["roots"][0]["uri"], "file:///a");
+}
+
+#[tokio::test]
+async fn changes_of_roots_end_at_upstreams_that_clients_share() {
+    let fake = Fake::new().await;
+    let tools = json!([described("a")]);
+    let (bridge, mut wire) = tokio::join!(bridge([fake.upstream()]), fake.offer(tools));
+    let mut client = Duplex::start(&bridge, "2025-11-25", json!({ "roots": {} })).await;
+    client.send(&notification("notifications/roots/list_changed", json!({}))).await;
+    client.begin("tools/call", tool("a", json!({}))).await;
+    assert_eq!(wire.next().await["method"], "tools/call");
+}
+
+#[tokio::test]
+async fn an_upstream_that_never_answers_the_probe_ends_with_its_session() {
+    let fake = Fake::new().await;
+    let (bridge, _shared) =
+        tokio::join!(build(fake.upstream()), fake.offer(json!([described("a")])));
+    let upstream = async {
+        let mut wire = fake.accept().await;
+        assert_eq!(wire.next().await["method"], "server/discover");
+        crate::fake::hello(&mut wire, json!({})).await;
+        wire
+    };
+    let (client, mut wire) =
+        tokio::join!(Duplex::start(&bridge, "2025-11-25", json!({})), upstream);
+    drop(client);
+    // The probe is cancelled.
+    while wire.next_line().await.is_some() {}
 }

@@ -254,3 +254,37 @@ async fn the_state_of_a_kept_handler_does_not_hold_its_answers() {
     let two = asked(&mut client, round(&one, &json!({ "one": long })), "two").await;
     assert!(two["result"]["requestState"].as_str().unwrap().len() < 500);
 }
+
+/// Asks for a name without a key of its own.
+async fn unnamed(cx: &RequestContext) -> Result<String, ToolError> {
+    let roots = cx.roots().await?;
+    Ok(roots.into_iter().map(|root| root.uri).collect())
+}
+
+#[tokio::test]
+async fn a_question_after_a_step_that_asks_keeps_its_key() {
+    let names = ServerTool::new("names", |(): (), cx: RequestContext| async move {
+        let one = cx.once("step", unnamed(&cx)).await?;
+        let two = unnamed(&cx).await?;
+        let three = unnamed(&cx).await?;
+        Ok::<_, ToolError>(format!("{one}, {two}, {three}"))
+    });
+    let server = McpServer::builder("test", "1").tool(names).build();
+    let mut client = Duplex::connect(&server).await;
+    let params = |state: &Value, answers: Value| {
+        let capabilities = json!({ "roots": {} });
+        let mut params = modern_with(tool("names", json!({})), capabilities);
+        if !state.is_null() {
+            params["requestState"] = state["result"]["requestState"].clone();
+            params["inputResponses"] = answers;
+        }
+        params
+    };
+    let answer = |root: &str| json!({ "roots": [{ "uri": root }] });
+    let mut last = client.call("tools/call", params(&Value::Null, json!({}))).await;
+    for (key, root) in [("step/roots-1", "a"), ("roots-1", "b"), ("roots-2", "c")] {
+        assert!(last["result"]["inputRequests"][key].is_object(), "{key} {last}");
+        last = client.call("tools/call", params(&last, json!({ key: answer(root) }))).await;
+    }
+    assert_eq!(text(&last), "a, b, c");
+}

@@ -76,6 +76,12 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
             shared.fail_only_exchange(|| CallError::unreadable(&invalid));
             Received::Payload(Payload::One(Err(invalid)))
         }
+        Payload::One(Err(invalid)) if may_be_empty_response(&invalid, frame) => {
+            match shared.fail_call(&invalid) {
+                true => Received::Nothing,
+                false => Received::Payload(Payload::One(Err(invalid))),
+            }
+        }
         Payload::One(entry) => deliver(entry, shared)
             .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
         // Two peers that reply to an empty batch with `[]` would exchange empty batches forever.
@@ -156,6 +162,13 @@ fn holds_only_calls(payload: &Payload) -> bool {
 
 fn is_unreadable(invalid: &Invalid) -> bool {
     [Code::PARSE_ERROR, Code::BATCH_TOO_LARGE].contains(&invalid.error.code)
+}
+
+/// Whether an Object may have been a response that has lost its outcome: in JavaScript, a result that is `undefined` is
+/// left out.
+fn may_be_empty_response(invalid: &Invalid, frame: &Bytes) -> bool {
+    let is_object = invalid.error.code == Code::INVALID_REQUEST && invalid.id != Id::Null;
+    is_object && invalid.intent == Intent::Request && !names_a_method(frame)
 }
 
 /// Whether an unreadable frame may have been a request. If not, it may have been a response.

@@ -272,6 +272,16 @@ impl Shared {
         }
     }
 
+    /// Fails the call with the id of a message that has neither a method nor an outcome. Returns false if there is none:
+    /// then the message counts as a request.
+    pub(super) fn fail_call(&self, invalid: &Invalid) -> bool {
+        let answered = self.state().session.answer(&invalid.id);
+        let Answered::Waiter(waiter) = answered else { return false };
+        let reason = "the response has neither a `result` nor an `error`";
+        waiter.send(Err(CallError::protocol(reason)));
+        true
+    }
+
     /// Removes finished requests and queues their reply under one lock. Between two locks, a closing
     /// connection would find neither the request nor the reply, and drop the reply. The same holds for the
     /// messages that follow the reply.

@@ -375,6 +375,27 @@ async fn an_unreadable_message_on_a_stream_is_shown() {
     }
 }
 
+#[tokio::test]
+async fn a_response_without_an_outcome_fails_its_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = connect(&format!("tcp://{}", listener.local_addr().unwrap())).await;
+    let (stream, _) = within(listener.accept()).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    for (id, members) in [(1, ""), (2, r#","neither":1"#)] {
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut line = String::new();
+        within(stream.read_line(&mut line)).await.unwrap();
+        // Nothing is sent in between: the peer would take an error with this id as the response to its own call.
+        assert!(line.contains(r#""method":"m""#), "{line}");
+        let response = format!(r#"{{"jsonrpc":"2.0","id":{id}{members}}}"#);
+        stream.write_all(format!("{response}\n").as_bytes()).await.unwrap();
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        let told = ErrorChain(&error).to_string();
+        assert!(told.ends_with("the response has neither a `result` nor an `error`"), "{told}");
+    }
+}
+
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn an_http_layer_does_not_hide_what_an_error_tells() {

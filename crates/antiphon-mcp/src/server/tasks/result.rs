@@ -71,7 +71,7 @@ async fn call(cx: &RequestContext, id: &str, question: &Asked) -> Result<RawJson
     let params = related(&params, id).map_err(encoding)?;
     let timeout = cx.server().settings().ask_timeout;
     let rpc = cx.rpc();
-    let calling = session.link().call(question.method, params, &rpc);
+    let calling = session.link().call(question.method, params, Some(&rpc));
     tokio::time::timeout(timeout, calling).await.unwrap_or(Err(CallError::TimedOut(timeout)))
 }
 
