@@ -14,6 +14,7 @@ pub mod from_openrpc;
 pub mod http;
 mod param_headers;
 mod schema;
+mod schema_expansion;
 mod serve;
 mod server;
 mod service;

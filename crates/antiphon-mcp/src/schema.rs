@@ -1,7 +1,7 @@
 //! Checks of values against JSON Schemas.
 //!
 //! The default dialect is 2020-12, and older ones are known by their `$schema`. A schema may come from a peer, so it is
-//! bounded: its size and depth are limited, it loads nothing from the network or from files, and its patterns run in
+//! bounded: its size, depth and expansion are limited, it loads nothing from the network or from files, and its patterns run in
 //! linear time.
 
 use std::fmt;
@@ -9,6 +9,8 @@ use std::fmt;
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
+
+use crate::schema_expansion;
 
 /// The most values of a schema.
 const MAX_VALUES: usize = 20_000;
@@ -48,6 +50,7 @@ impl Validator {
     /// Fails if the schema is not valid, is too large, or refers to another document.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         Bounds { values: MAX_VALUES, text: MAX_TEXT }.take(schema, MAX_DEPTH)?;
+        schema_expansion::check(schema)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
         let options = jsonschema::options().offline().with_pattern_options(patterns);
         let options = match schema.get("$schema") {

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer};
+use antiphon::{BoxFuture, Context, ErrorObject, Handler, Invocation, Outcome, Peer};
+use tokio::sync::Semaphore;
 
 use super::McpServer;
 use super::session::{Agreement, NoLink, PeerLink, Session};
@@ -29,7 +30,8 @@ impl Handler for McpServer {
 
     fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
         let session = Arc::new(Session::new(PeerLink::new(peer.clone())));
-        Some(Arc::new(ConnectionHandler { server: self.clone(), session }))
+        let subscriptions = Arc::new(Semaphore::new(MAX_SUBSCRIPTIONS));
+        Some(Arc::new(ConnectionHandler { server: self.clone(), session, subscriptions }))
     }
 }
 
@@ -37,7 +39,12 @@ impl Handler for McpServer {
 struct ConnectionHandler {
     server: McpServer,
     session: Arc<Session>,
+    subscriptions: Arc<Semaphore>,
 }
+
+/// The most `subscriptions/listen` of one connection. They do not end by themselves: if they took all places of
+/// [`Limits::in_flight`](antiphon::Limits::in_flight), nothing more would be read, not even the end of the connection.
+const MAX_SUBSCRIPTIONS: usize = 256;
 
 impl Handler for ConnectionHandler {
     fn accepts_batches(&self) -> bool {
@@ -45,7 +52,19 @@ impl Handler for ConnectionHandler {
     }
 
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
-        self.server.serve_request(call, cx, Some(&self.session))
+        if call.method.as_str() != methods::LISTEN {
+            return self.server.serve_request(call, cx, Some(&self.session));
+        }
+        let Ok(place) = self.subscriptions.clone().try_acquire_owned() else {
+            let busy = ErrorObject::server_busy("too many subscriptions of this connection");
+            return Box::pin(std::future::ready(Err(busy)));
+        };
+        let serving = self.server.serve_request(call, cx, Some(&self.session));
+        Box::pin(async move {
+            let outcome = serving.await;
+            drop(place);
+            outcome
+        })
     }
 
     fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {

@@ -64,6 +64,7 @@ pub(crate) use request::{RequestMeta, RequestParams, borrowed_text};
 pub(crate) use request_state::random_id;
 pub(crate) use session::{Agreement, NoLink, Session, SessionLink};
 pub(crate) use tasks::{iso_8601, related};
+pub(crate) use uri_template::percent_decoded;
 
 use builder::Settings;
 use kept_handlers::KeptHandlers;

@@ -107,7 +107,7 @@ fn variable(text: &str) -> Result<Part, String> {
 }
 
 /// Decodes `%41` as `A`; `None` if the result is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }

@@ -180,6 +180,23 @@ async fn two_subscriptions_of_a_connection_are_independent() {
 }
 
 #[tokio::test]
+async fn subscriptions_leave_room_for_other_requests() {
+    let mut client = Duplex::connect(&server()).await;
+    for n in 0..256 {
+        let id = format!("s{n}");
+        client.send(&request(&*id, "subscriptions/listen", listen(json!({})))).await;
+        assert_eq!(client.next().await["params"]["_meta"][SUBSCRIPTION], id);
+    }
+    let refused = client.call("subscriptions/listen", listen(json!({}))).await;
+    assert_eq!(code(&refused), -32009);
+    client.send(&notification("notifications/cancelled", json!({ "requestId": "s7" }))).await;
+    let answered = client.call("tools/list", modern(json!({}))).await;
+    assert!(answered["result"].is_object(), "{answered}");
+    client.send(&request("next", "subscriptions/listen", listen(json!({})))).await;
+    assert_eq!(client.next().await["params"]["_meta"][SUBSCRIPTION], "next");
+}
+
+#[tokio::test]
 async fn what_cannot_be_listened_to_is_refused() {
     let mut client = Duplex::connect(&server()).await;
     let many: Vec<_> = (0..1001).map(|n| format!("d:{n}")).collect();

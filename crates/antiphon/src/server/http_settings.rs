@@ -147,7 +147,7 @@ impl Server {
     /// # CORS
     /// The [`Guard`] inside the layers checks the Origin itself, and refuses a foreign one with status 403. So
     /// a `CorsLayer` also needs [`Guard::allow_origin`]. Without a `CorsLayer`, the guard sends the CORS
-    /// headers.
+    /// headers. A layer that responds by itself can ask the guard first: [`Guard::of_request`].
     ///
     /// # Errors of layers
     /// An error of a layer becomes status 500. axum's `HandleErrorLayer` maps it to another response:

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::transport::http::HttpBody;
+use antiphon::transport::http::{Guard, HttpBody, HttpRefusal};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use tower_layer::Layer;
@@ -27,8 +27,8 @@ use crate::auth::{Scopes, Secret};
 /// [`Access`] and an [`Identity`](antiphon::Identity) in its extensions, and no `Authorization` header: a server must
 /// not pass the token on.
 ///
-/// Web pages can read the refusals and the metadata document, which have nothing secret. Everything else is only for pages
-/// whose origin the [`Guard`](antiphon::transport::http::Guard) allows.
+/// The Host and Origin of every request are checked first, with the [`Guard`] of the server: a web page of a foreign
+/// origin gets status 403. In an application that has its own HTTP server, set [`guard`](Self::guard).
 #[derive(Clone)]
 pub struct Authorization(Arc<AuthorizationRules>);
 
@@ -40,6 +40,7 @@ pub(super) struct AuthorizationRules {
     hierarchy: ScopeHierarchy,
     open_paths: Vec<String>,
     cache: Option<Arc<TokenCache>>,
+    guard: Option<Guard>,
 }
 
 impl Authorization {
@@ -52,6 +53,7 @@ impl Authorization {
             hierarchy: ScopeHierarchy::default(),
             open_paths: Vec::new(),
             cache: None,
+            guard: None,
         }))
     }
 
@@ -80,6 +82,13 @@ impl Authorization {
         self.change(|rules| rules.cache = Some(Arc::new(TokenCache::new(tokens, max_age))))
     }
 
+    /// Checks Host and Origin with this guard before the token. Set it in an application that has its own HTTP server.
+    /// Without it, the guard of the [`Server`](antiphon::Server) is used.
+    #[must_use]
+    pub fn guard(self, guard: Guard) -> Self {
+        self.change(|rules| rules.guard = Some(guard))
+    }
+
     /// Returns the protected resource.
     pub fn resource(&self) -> &ProtectedResource {
         &self.0.resource
@@ -102,6 +111,13 @@ impl AuthorizationRules {
         let is_preflight = request.method == Method::OPTIONS
             && request.headers.contains_key(http::header::ACCESS_CONTROL_REQUEST_METHOD);
         is_preflight || self.open_paths.iter().any(|open| open == request.uri.path())
+    }
+
+    /// Returns the response to a request whose Host or Origin is not accepted. It comes before every other response: a
+    /// foreign page learns nothing, not even that it needs a token.
+    pub(super) fn foreign(&self, request: &Parts) -> Option<Response<HttpBody>> {
+        let guard = self.guard.as_ref().or_else(|| Guard::of_request(&request.extensions))?;
+        guard.check_head(request).err().map(HttpRefusal::into_response)
     }
 
     /// Returns what the token of a request allows, or the response to the request.

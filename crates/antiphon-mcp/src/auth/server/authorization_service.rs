@@ -54,6 +54,9 @@ where
         let mut inner = mem::replace(&mut self.inner, next);
         Box::pin(async move {
             let (mut head, body) = request.into_parts();
+            if let Some(response) = rules.foreign(&head) {
+                return Ok(response);
+            }
             if rules.resource.is_metadata_path(head.uri.path()) {
                 return Ok(refusal::document(&head.method, &rules.resource));
             }

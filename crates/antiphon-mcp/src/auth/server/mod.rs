@@ -2,8 +2,8 @@
 //!
 //! [`Authorization`] is a `tower` layer in front of the HTTP service. It publishes the metadata of the
 //! [`ProtectedResource`], verifies the bearer token of every other request with a [`TokenVerifier`], and gives
-//! handlers the [`Access`] in [`Context::extensions`](antiphon::Context::extensions). It never reads a body. The
-//! checks of Host and Origin stay with the guard of the HTTP service.
+//! handlers the [`Access`] in [`Context::extensions`](antiphon::Context::extensions). It never reads a body. Host and
+//! Origin are checked first, with the guard of the server.
 //!
 //! ```no_run
 //! use antiphon::{Context, Router, Server};

@@ -45,8 +45,8 @@ fn push(text: &mut String, name: &str, value: &str) {
     text.push('"');
 }
 
-/// A response with a challenge and a short text. It says no more than the metadata document, so pages of every origin
-/// may read it: the guard, which knows the allowed origins, is behind this layer.
+/// A response with a challenge and a short text. It says no more than the metadata document, so every page that the guard
+/// accepts may read it.
 pub(super) fn refused(
     status: StatusCode,
     challenge: Option<HeaderValue>,
@@ -79,7 +79,7 @@ pub(super) fn unavailable() -> Response<HttpBody> {
     response
 }
 
-/// The metadata document. It is public, so pages of every origin may read it.
+/// The metadata document. It is public, so every page that the guard accepts may read it.
 pub(super) fn document(method: &Method, resource: &ProtectedResource) -> Response<HttpBody> {
     let mut response = match *method {
         Method::GET | Method::HEAD => {

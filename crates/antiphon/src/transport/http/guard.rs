@@ -8,10 +8,12 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Uri};
+use http::request::Parts;
+use http::{Extensions, HeaderMap, HeaderValue, Uri};
 
 use super::refusal::HttpRefusal;
 use super::rules::RuleHeaders;
+use super::server_service::connection_guard;
 use crate::log_excerpt::log_excerpt;
 
 /// The accepted `Host` and `Origin` headers. A request with another one gets status 403, before its body
@@ -76,6 +78,21 @@ impl Guard {
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
+    }
+
+    /// Returns the guard of the server that received a request, from the extensions of the request. Use it in a
+    /// layer of [`Server::http_layer`](crate::Server::http_layer) that responds by itself: the server checks Host and
+    /// Origin inside its layers. `None` for a request of another HTTP server.
+    pub fn of_request(extensions: &Extensions) -> Option<&Self> {
+        connection_guard(extensions)
+    }
+
+    /// Checks the Host and Origin of a request, as the server does.
+    ///
+    /// # Errors
+    /// Fails if one of them is not accepted.
+    pub fn check_head(&self, request: &Parts) -> Result<(), HttpRefusal> {
+        self.check(&request.uri, &RuleHeaders::of(&request.headers))
     }
 
     /// Accepts only loopback Hosts, unless the application has restricted Hosts itself.

@@ -4,12 +4,13 @@ use std::fmt;
 use std::task::{Context as Poller, Poll};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Extensions, Request, Response};
 use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::boxed_service::BoxedService;
+use super::guard::Guard;
 use super::http_body::HttpBody;
 use super::policy_exchange::FailedResponse;
 use super::request_body;
@@ -28,6 +29,12 @@ pub struct HttpServerService(BoxedService);
 /// because layers are built once, for all connections.
 #[derive(Clone)]
 struct ConnectionService(HttpService);
+
+/// The guard of the server that a request came to.
+pub(super) fn connection_guard(extensions: &Extensions) -> Option<&Guard> {
+    let ConnectionService(service) = extensions.get()?;
+    Some(&service.state.http.guard)
+}
 
 const LOST: &str = "a layer has dropped the extensions of the request; it must pass them on";
 
