@@ -116,17 +116,36 @@ pub(crate) fn dim(word: &str) -> String {
     paint(colours(&io::stderr()), "2", word)
 }
 
-/// Escapes control characters in a peer's text, since a terminal would execute them.
+/// Escapes what a terminal would execute in a peer's text, and what it would not show.
 pub(crate) fn visible(text: &str) -> String {
+    escape(text, |c| c.is_control() || is_invisible(c))
+}
+
+/// Escapes only control characters, for lines that programs read.
+pub(crate) fn without_controls(text: &str) -> String {
+    escape(text, char::is_control)
+}
+
+fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_default()),
+            c if is_escaped(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Whether the character has no width, or changes the direction of others. A peer could disguise a name, a URL or a
+/// command with it.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// Returns the start of a text that is too long for a line of stderr.
@@ -211,16 +230,18 @@ fn style_of(scalar: &str, is_name: bool) -> &'static str {
     }
 }
 
-/// Escapes U+007F to U+009F in JSON. JSON allows them unescaped, and terminals execute them. Between tokens, JSON
-/// allows carriage returns, which could hide a text on a terminal: they are removed.
+/// Escapes U+007F to U+009F and invisible characters in JSON. JSON allows them unescaped, and terminals execute or hide
+/// them. Between tokens, JSON allows carriage returns, which could hide a text on a terminal: they are removed.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
             '\n' | '\t' => out.push(c),
             '\r' => {}
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            c if c.is_control() || is_invisible(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             c => out.push(c),
         }
@@ -316,5 +337,14 @@ mod tests {
         assert_eq!(visible("a\x1b[2J\u{9b}b\nc"), "a\\u{1b}[2J\\u{9b}b\nc");
         assert_eq!(pretty("\"\u{9b}2J\u{7f}\"", false), r#""\u009b2J\u007f""#);
         assert_eq!(escaped("[\"\u{9b}\",\r\n\t1]"), "[\"\\u009b\",\n\t1]");
+    }
+
+    #[test]
+    fn invisible_characters_of_a_peer_are_escaped() {
+        let disguised = "a\u{202e}b\u{200b}c\u{e0041}";
+        assert_eq!(visible(disguised), r"a\u{202e}b\u{200b}c\u{e0041}");
+        assert_eq!(escaped(&format!("\"{disguised}\"")), r#""a\u202eb\u200bc\udb40\udc41""#);
+        assert_eq!(without_controls(disguised), disguised);
+        assert_eq!(visible("é שלום 😀"), "é שלום 😀");
     }
 }

@@ -14,7 +14,10 @@ pub(super) fn report(report: &CheckReport, is_coloured: bool) -> String {
     let facts: Vec<String> =
         report.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let mut out = format!("{}\n\n", page.bold(&facts.join(" · ")));
-    for group in report.groups() {
+    let is_not_run = |case: &CaseResult| case.status == CaseStatus::NotRun;
+    let (unused, groups): (Vec<_>, Vec<_>) =
+        report.groups().partition(|group| !report.is_verbose && group.iter().all(is_not_run));
+    for group in groups {
         let before = out.lines().count();
         page.group(group, &mut out);
         if out.lines().count() > before + 1 {
@@ -22,7 +25,7 @@ pub(super) fn report(report: &CheckReport, is_coloured: bool) -> String {
         }
     }
     let mut out = format!("{}\n", out.trim_end());
-    page.not_run(report, &mut out);
+    page.not_run(report, &unused, &mut out);
     if let Some(changes) = &report.changes {
         page.changes(changes, &mut out);
     }
@@ -145,7 +148,8 @@ impl TextStyle {
         }
     }
 
-    fn not_run(&self, report: &CheckReport, out: &mut String) {
+    /// Writes the reasons why cases were not run, and the groups of which no case was run.
+    fn not_run(&self, report: &CheckReport, unused: &[&[CaseResult]], out: &mut String) {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for case in report.results.iter().filter(|case| case.status == CaseStatus::NotRun) {
             *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
@@ -156,6 +160,11 @@ impl TextStyle {
         let _ = writeln!(out, "\n{}", self.bold("not run"));
         for (reason, count) in reasons {
             let _ = writeln!(out, "  {count:>4}  {}", visible(reason));
+        }
+        let names: Vec<&str> =
+            unused.iter().filter_map(|group| Some(group.first()?.group.as_str())).collect();
+        if !names.is_empty() {
+            let _ = writeln!(out, "        whole groups: {}", names.join(", "));
         }
     }
 
@@ -197,4 +206,60 @@ fn visible(text: &str) -> String {
         c => c.to_string(),
     };
     text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::RequirementLevel;
+
+    fn case(group: &str, name: &str, status: CaseStatus) -> CaseResult {
+        let reason = (status == CaseStatus::NotRun).then(|| "the server has none".to_owned());
+        CaseResult {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            title: "title".to_owned(),
+            level: RequirementLevel::Must,
+            section: "4".to_owned(),
+            why: None,
+            status,
+            reason,
+            fault: None,
+            dialogue: Vec::new(),
+        }
+    }
+
+    fn page(is_verbose: bool) -> String {
+        let results = vec![
+            case("one", "a", CaseStatus::Passed),
+            case("one", "b", CaseStatus::NotRun),
+            case("two", "c", CaseStatus::NotRun),
+            case("three", "d", CaseStatus::NotRun),
+        ];
+        let facts = vec![("endpoint", "x".to_owned())];
+        report(&CheckReport { facts, seconds: 0.0, results, changes: None, is_verbose }, false)
+    }
+
+    #[test]
+    fn groups_that_are_wholly_not_run_share_a_line() {
+        let expected = "\
+endpoint: x
+
+one            1 passed, 1 not-run
+
+not run
+     3  the server has none
+        whole groups: two, three
+
+4 cases in 0.0s: 1 passed, 3 not-run
+";
+        assert_eq!(page(false), expected);
+    }
+
+    #[test]
+    fn a_verbose_report_has_every_group() {
+        let page = page(true);
+        assert!(page.contains("two            1 not-run\n  not-run c: title"), "{page}");
+        assert!(!page.contains("whole groups"), "{page}");
+    }
 }

@@ -17,6 +17,7 @@ const MANY_DROPS: u64 = 10;
 const SURE: u64 = 2;
 /// The time for a new process to reply to its first call. Some language servers start slowly.
 const START: Duration = Duration::from_secs(10);
+const MIB: usize = 1 << 20;
 /// The delay before an early probe to a fast server.
 pub(crate) const PROBE_DELAY: Duration = Duration::from_millis(50);
 
@@ -72,6 +73,13 @@ impl Timing {
     pub(crate) fn full_timeout(&self) -> Duration {
         let timeout = self.timeout.saturating_mul(self.factor.load(Ordering::Relaxed));
         timeout.min(self.rest())
+    }
+
+    /// Returns the time for the server to read a message of this length: more for a large one. A silent server may still
+    /// read, so it is never short.
+    pub(crate) fn send_timeout(&self, length: usize) -> Duration {
+        let factor = u32::try_from(length / MIB).unwrap_or(u32::MAX).saturating_add(1);
+        self.timeout.saturating_mul(factor).max(self.full_timeout()).min(self.rest())
     }
 
     /// Returns the timeout of the first reply of a process.
@@ -168,6 +176,22 @@ mod tests {
         late.record_overtaken(Duration::from_millis(900));
         late.record_hang();
         assert_eq!(late.reply_timeout(), timeout, "its next reply may be late, too");
+    }
+
+    #[test]
+    fn a_large_message_has_more_time() {
+        let timeout = Duration::from_secs(2);
+        let mut timing = timing(timeout, None);
+        timing.adapt_to(Duration::from_millis(1));
+        timing.record_drop();
+        timing.record_hang();
+        assert_eq!(timing.reply_timeout(), SHORT);
+        assert_eq!(
+            [100, 4 * MIB].map(|length| timing.send_timeout(length)),
+            [timeout, 5 * timeout]
+        );
+        timing.attacks(true);
+        assert_eq!(timing.send_timeout(100), 5 * timeout);
     }
 
     #[test]

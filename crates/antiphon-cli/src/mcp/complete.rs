@@ -1,6 +1,7 @@
 //! `antiphon mcp complete`: the completions of an argument.
 
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
 
 use antiphon_mcp::types::Reference;
 use clap::Args;
@@ -52,8 +53,12 @@ pub(super) async fn run(args: McpCompleteArgs) -> Result<Exit, CommandError> {
         .with_client(async |client| {
             let result = client.complete(reference, &argument, &value, known).await;
             let result = result.map_err(|error| command_error(&error))?;
+            let shown = match io::stdout().is_terminal() {
+                true => output::visible,
+                false => output::without_controls,
+            };
             for value in &result.completion.values {
-                output::line(&output::visible(value))?;
+                output::line(&shown(value))?;
             }
             if result.completion.has_more == Some(true) {
                 output::note("there are more completions");

@@ -59,19 +59,37 @@ pub(super) async fn run(args: McpListArgs) -> Result<Exit, CommandError> {
     connect
         .with_client(async |client| {
             let mut entries = Vec::new();
+            let mut failed = Exit::Success;
             let capabilities = client.server_capabilities();
             if (all || tools) && capabilities.tools.is_some() {
-                entries.extend(list_tools(client).await?);
+                entries.extend(or_report("tools", list_tools(client).await, &mut failed)?);
             }
             if (all || resources) && capabilities.resources.is_some() {
-                entries.extend(list_resources(client).await?);
+                let listed = list_resources(client).await;
+                entries.extend(or_report("resources", listed, &mut failed)?);
             }
             if (all || prompts) && capabilities.prompts.is_some() {
-                entries.extend(list_prompts(client).await?);
+                entries.extend(or_report("prompts", list_prompts(client).await, &mut failed)?);
             }
-            show(&entries, json)
+            show(&entries, json)?;
+            Ok(failed)
         })
         .await
+}
+
+/// Returns the list. If the server has replied with an error, reports it and returns none: the other lists are printed.
+fn or_report(
+    kind: &str,
+    listed: Result<Vec<Entry>, CommandError>,
+    failed: &mut Exit,
+) -> Result<Vec<Entry>, CommandError> {
+    match listed {
+        Err(failure) if failure.exit == Exit::PeerError => {
+            *failed = failure.about(&format!("cannot list the {kind}")).report();
+            Ok(Vec::new())
+        }
+        listed => listed,
+    }
 }
 
 async fn list_tools(client: &McpClient) -> Result<Vec<Entry>, CommandError> {
@@ -139,14 +157,14 @@ pub(super) fn arguments(tool: &Tool) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn show(entries: &[Entry], as_json: bool) -> Result<Exit, CommandError> {
+fn show(entries: &[Entry], as_json: bool) -> Result<(), CommandError> {
     if as_json {
         for entry in entries {
             if !output::item(&entry.json)? {
                 break;
             }
         }
-        return Ok(Exit::Success);
+        return Ok(());
     }
     let lines = match io::stdout().is_terminal() {
         true => table::aligned(&entries.iter().map(for_people).collect::<Vec<_>>()),
@@ -155,7 +173,7 @@ fn show(entries: &[Entry], as_json: bool) -> Result<Exit, CommandError> {
     if !lines.is_empty() {
         output::line(&lines.join("\n"))?;
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn for_people(entry: &Entry) -> Vec<String> {
@@ -168,5 +186,5 @@ fn for_people(entry: &Entry) -> Vec<String> {
 
 fn for_programs(entry: &Entry) -> String {
     let fields = [entry.kind, &entry.name, &entry.arguments, &entry.description];
-    fields.map(table::cell).join("\t")
+    fields.map(table::field).join("\t")
 }

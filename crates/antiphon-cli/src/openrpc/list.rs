@@ -73,7 +73,7 @@ pub(crate) fn as_json(method: &Method) -> Result<String, CommandError> {
 fn for_programs(method: &Method) -> String {
     let kind = SignatureKind::of(method).name();
     let parts = [&*method.name, kind, &signature(method), &summary(method)];
-    parts.map(table::cell).join("\t")
+    parts.map(table::field).join("\t")
 }
 
 fn for_people(methods: &[Method]) -> Vec<String> {

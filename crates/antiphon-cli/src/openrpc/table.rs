@@ -14,10 +14,18 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(|row| line(row, &widths)).collect()
 }
 
-/// Returns a text on one line, with control characters escaped and without tabs.
+/// Returns a text on one line for a terminal: without tabs, and with control and invisible characters escaped.
 pub(crate) fn cell(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    output::visible(&words.join(" "))
+    output::visible(&on_one_line(text))
+}
+
+/// Returns a text on one line for a program: without tabs, and with control characters escaped.
+pub(crate) fn field(text: &str) -> String {
+    output::without_controls(&on_one_line(text))
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn width(rows: &[Vec<String>], column: usize) -> usize {

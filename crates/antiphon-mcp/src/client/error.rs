@@ -117,7 +117,8 @@ pub enum McpError {
     Handshake(#[source] CloseReason),
     /// Client and server have no revision in common.
     #[error(
-        "the server supports the revisions {supported:?}, and none of them is enabled in this client"
+        "the server supports the revisions {}, and none of them is enabled in this client",
+        listed(.supported)
     )]
     NoCommonRevision {
         /// The revisions of the server.
@@ -233,9 +234,73 @@ impl From<CallError> for McpError {
     }
 }
 
+/// The length of a text of the server in a message, in characters.
+const EXCERPT: usize = 200;
+/// The number of revisions of the server in a message.
+const REVISIONS: usize = 16;
+
+/// Returns the beginning of a body, on one line. A page of HTML is left out: it is for browsers.
 fn excerpt(body: &str) -> String {
-    match body.trim() {
+    let body = body.trim_start();
+    if body.starts_with('<') {
+        return " and a page of markup".to_owned();
+    }
+    match on_one_line(body).as_str() {
         "" => String::new(),
-        body => format!(": {body}"),
+        text => format!(": {text}"),
+    }
+}
+
+fn listed(revisions: &[String]) -> String {
+    let mut names: Vec<_> =
+        revisions.iter().take(REVISIONS).map(|name| format!("`{}`", on_one_line(name))).collect();
+    if revisions.len() > REVISIONS {
+        names.push("...".to_owned());
+    }
+    if names.is_empty() { "(none)".to_owned() } else { names.join(", ") }
+}
+
+/// Returns the beginning of a text, with one space for any white space.
+fn on_one_line(text: &str) -> String {
+    let words = text.split_whitespace().take(EXCERPT).collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}...", words.split_at(end).0),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(body: &str) -> String {
+        let status = StatusCode::NOT_FOUND;
+        McpError::Status { status, body: body.to_owned() }.to_string()
+    }
+
+    #[test]
+    fn a_body_is_printed_on_one_bounded_line() {
+        let prefix = "the server replied with HTTP status 404 Not Found";
+        assert_eq!(status(" \n"), prefix);
+        assert_eq!(status("no such\n  path\n"), format!("{prefix}: no such path"));
+        assert_eq!(status("\n<!doctype html>\n<p>x"), format!("{prefix} and a page of markup"));
+        assert_eq!(status(&"é".repeat(300)), format!("{prefix}: {}...", "é".repeat(EXCERPT)));
+    }
+
+    #[test]
+    fn the_revisions_of_the_server_are_listed() {
+        let message = |supported: &[&str]| {
+            let supported = supported.iter().map(|name| (*name).to_owned()).collect();
+            McpError::NoCommonRevision { supported }.to_string()
+        };
+        let found = message(&["2030-01-01", "a\nb"]);
+        assert!(
+            found.starts_with("the server supports the revisions `2030-01-01`, `a b`, and"),
+            "{found}"
+        );
+        assert!(message(&[]).contains("revisions (none),"));
+        assert!(
+            message(&["x"; 100]).ends_with("`x`, ..., and none of them is enabled in this client")
+        );
     }
 }

@@ -141,8 +141,8 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let reply_timeout = self.server_access.timing.reply_timeout();
-                let sent = timeout(reply_timeout, self.connection.line(&bytes)).await;
+                let limit = self.server_access.timing.send_timeout(bytes.len());
+                let sent = timeout(limit, self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -228,8 +228,8 @@ impl<'a> CaseRun<'a> {
 
     /// Sends a message. Fails if the server does not read it.
     async fn transmit(&mut self, message: &[u8]) -> Result<(), Finding> {
-        let reply_timeout = self.server_access.timing.reply_timeout();
-        let sent = timeout(reply_timeout, self.connection.send(message)).await;
+        let limit = self.server_access.timing.send_timeout(message.len());
+        let sent = timeout(limit, self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 

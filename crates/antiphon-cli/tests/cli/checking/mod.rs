@@ -43,7 +43,7 @@ const RUNS: usize = 8;
 
 /// Does these runs side by side, since each of them waits for most of its time, and names those that fail. If the
 /// environment variable `MUTANT` is set, only the runs whose names contain it.
-fn side_by_side(runs: &[NamedRun]) {
+fn side_by_side<R: Fn() + Sync>(runs: &[(&'static str, R)]) {
     let only = std::env::var("MUTANT").unwrap_or_default();
     let left = Mutex::new(runs.iter().filter(|(name, _)| name.contains(&only)));
     let failed = Mutex::new(Vec::new());

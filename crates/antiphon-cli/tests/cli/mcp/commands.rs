@@ -109,6 +109,31 @@ fn a_revision_that_the_server_does_not_have_is_named() {
     assert!(ended.stderr.contains("hint: without --revision"), "{ended:?}");
 }
 
+/// A server may declare a feature and not have its list.
+#[test]
+fn a_list_that_fails_does_not_hide_the_others() {
+    let fake = FakeServer::start(Framing::Line, |message| {
+        let found = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {}, "resources": {}, "prompts": {} },
+                "serverInfo": { "name": "x", "version": "1" },
+            }),
+            "tools/list" => {
+                json!({ "tools": [{ "name": "add", "inputSchema": { "type": "object" } }] })
+            }
+            "prompts/list" => json!({ "prompts": [{ "name": "hello" }] }),
+            _ => return not_found(message),
+        };
+        result(message, &found.to_string())
+    });
+    let ended = mcp(&["list", &fake.endpoint()]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.stdout, "tool\tadd\t\t\nprompt\thello\t\t\n", "{ended:?}");
+    let expected = "error -32601: cannot list the resources: nope";
+    assert!(ended.stderr.contains(expected), "{ended:?}");
+}
+
 #[test]
 fn an_unknown_tool_that_is_reported_as_a_failed_one_has_a_hint() {
     let fake = || {

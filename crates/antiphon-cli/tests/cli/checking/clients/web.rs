@@ -66,7 +66,7 @@ impl Wire<'_> {
 
     /// Reads more bytes. Returns false at the end.
     fn more(&mut self) -> Outcome<bool> {
-        let mut piece = [0; 4096];
+        let mut piece = vec![0; 1 << 16];
         let read = self.socket.read(&mut piece).map_err(|error| error.to_string())?;
         self.buffer.extend_from_slice(&piece[..read]);
         Ok(read > 0)

@@ -8,15 +8,16 @@ use std::time::Duration;
 use super::{Peer, check, finds_no_way, finds_nobody, listen, right_until, tells, upgrade};
 use crate::checking::mutants::fault::Fault;
 use crate::checking::mutants::served::{MutantServer, Wire};
+use crate::checking::side_by_side;
 
 #[test]
 fn a_server_that_accepts_and_sends_nothing() {
-    for scheme in ["http", "tcp+line", "tcp+header", "tcp+values"] {
-        let peer = Peer::start(listen);
-        finds_nobody(&peer.endpoint(scheme));
-    }
-    let peer = Peer::start(listen);
-    finds_no_way(&peer.endpoint("ws"));
+    let schemes = ["http", "tcp+line", "tcp+header", "tcp+values"];
+    side_by_side(
+        &schemes
+            .map(|scheme| (scheme, move || finds_nobody(&Peer::start(listen).endpoint(scheme)))),
+    );
+    finds_no_way(&Peer::start(listen).endpoint("ws"));
 }
 
 /// The timeout of a response limits the TLS handshake too.
@@ -39,9 +40,10 @@ fn a_websocket_that_sends_nothing_after_the_handshake() {
 /// It echoes every message, which is not a response.
 #[test]
 fn a_process_that_answers_nothing() {
-    for command in ["sleep 100", "cat"] {
-        finds_nobody(&format!("exec:{command}"));
-    }
+    let commands = ["sleep 100", "cat"];
+    side_by_side(
+        &commands.map(|command| (command, move || finds_nobody(&format!("exec:{command}")))),
+    );
 }
 
 /// It does not read, so the requests pile up.
@@ -61,11 +63,15 @@ fn one_that_stops_reading() {
 
 #[test]
 fn one_that_hangs_from_some_message_on() {
-    for wire in [Wire::Lines, Wire::Http, Wire::Ws] {
-        let served = MutantServer::start(wire, Some(Fault::HangsAfterAWhile));
-        let judged = tells(&check(&served.endpoint(), &[]), "the server is gone");
-        assert!(judged.count("passed") > 10, "{}", judged.findings());
-    }
+    let wires = [("lines", Wire::Lines), ("http", Wire::Http), ("ws", Wire::Ws)];
+    side_by_side(&wires.map(|(name, wire)| {
+        let hangs = move || {
+            let served = MutantServer::start(wire, Some(Fault::HangsAfterAWhile));
+            let judged = tells(&check(&served.endpoint(), &[]), "the server is gone");
+            assert!(judged.count("passed") > 10, "{}", judged.findings());
+        };
+        (name, hangs)
+    }));
 }
 
 /// Each response is right, but arrives after the timeout.
