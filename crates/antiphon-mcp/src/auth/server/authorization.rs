@@ -27,8 +27,8 @@ use crate::auth::{Scopes, Secret};
 /// [`Access`] and an [`Identity`](antiphon::Identity) in its extensions, and no `Authorization` header: a server must
 /// not pass the token on.
 ///
-/// Web pages can read the refusals and the metadata document, which have nothing secret. Everything else is only for pages
-/// whose origin the [`Guard`](antiphon::transport::http::Guard) allows.
+/// Web pages of every origin can read the refusals and the metadata document, which contain no secrets. Everything else is
+/// only for pages whose origin the [`Guard`](antiphon::transport::http::Guard) allows.
 #[derive(Clone)]
 pub struct Authorization(Arc<AuthorizationRules>);
 
