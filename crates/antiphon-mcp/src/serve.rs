@@ -20,8 +20,9 @@ pub enum ServeError {
 }
 
 impl McpServer {
-    /// Serves on an endpoint: `stdio:`, `http://127.0.0.1:8650/mcp`, or another one of the library. `stdio:` ends when
-    /// the client closes it; other endpoints never do.
+    /// Serves on an endpoint: `stdio:`, `http://127.0.0.1:8651/mcp`, or another one of the library. On `stdio:`, returns
+    /// when the client closes it. On other endpoints, returns only if the endpoint fails; use
+    /// [`serve_until`](Self::serve_until) to end.
     ///
     /// ```no_run
     /// use antiphon_mcp::{McpServer, RequestContext, ServerTool};

@@ -68,7 +68,7 @@ Examples:
       --to fs_='exec:npx -y @modelcontextprotocol/server-filesystem .'
 
 Patterns and names are those of the servers, without prefixes. The flags of the
-connection apply to every server. Logins of `antiphon mcp login` are used.";
+connection apply to every server. The tokens of `antiphon mcp login` are used.";
 
 /// The timeout without `--timeout`: `npx` may have to install a server first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -107,7 +107,8 @@ pub(super) async fn run(args: McpBridgeArgs) -> Result<Exit, CommandError> {
     let guard = args.allow_host.iter().fold(Guard::new(), Guard::allow_host);
     let guard = args.allow_origin.iter().fold(guard, Guard::allow_origin);
     let http = StreamableHttp::new().http_sse(args.http_sse);
-    let bound = bound.dialect(Dialect::mcp()).guard(guard).http_policy(http.policy(&server));
+    let bound =
+        serving::with_http(bound.dialect(Dialect::mcp()).guard(guard), http.policy(&server))?;
     serving::serve(bound, &server, || {}).await
 }
 

@@ -48,9 +48,9 @@ Arguments:
   name:=json    an argument with a JSON value
 
 Output:
-  On a terminal, the content of the result. Elsewhere the result as JSON. The
-  exit code is 1 if the tool failed. If the server asks for input, the form is
-  shown on the terminal; --answer answers it without one.";
+  On a terminal, the content of the result. Elsewhere, the result as JSON. The
+  exit code is 1 if the tool failed. If the server asks the user, the command
+  asks on the terminal; --answer answers without a terminal.";
 
 pub(super) async fn run(args: McpCallArgs) -> Result<Exit, CommandError> {
     let McpCallArgs { connect, tool, arguments, save, json } = args;

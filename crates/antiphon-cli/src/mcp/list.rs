@@ -41,8 +41,8 @@ Examples:
   antiphon mcp list https://mcp.example/mcp --tools
   antiphon mcp list http://127.0.0.1:8651/mcp --json | jq .name
 
-On a terminal the output is a table. Elsewhere each line has four fields with
-tabs between them: kind, name or URI, arguments, description.";
+On a terminal, the output is a table. Elsewhere, each line has four fields with
+tabs between them: kind, name or URI, arguments or MIME type, description.";
 
 /// One line of the list.
 struct Entry {

@@ -31,8 +31,8 @@ Examples:
   antiphon mcp listen http://127.0.0.1:8651/mcp       # changes of the lists
   antiphon mcp listen http://127.0.0.1:8651/mcp config://app --count 1
 
-Changes of the lists of tools, resources and prompts are always printed, and
-updates of the resources that are named. Ctrl-C ends the command.";
+Changes of the lists of tools, resources and prompts are always printed.
+Updates are printed for the resources that are named. Ctrl-C ends the command.";
 
 pub(super) async fn run(args: McpListenArgs) -> Result<Exit, CommandError> {
     let McpListenArgs { connect, resources, count } = args;

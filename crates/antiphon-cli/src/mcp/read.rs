@@ -30,8 +30,8 @@ Examples:
   antiphon mcp read http://127.0.0.1:8651/mcp config://app
   antiphon mcp read https://mcp.example/mcp file:///logo.png -o logo.png
 
-Text goes to stdout as it is. Binary content goes to a pipe or to a file, not
-to a terminal.";
+Text is written to stdout unchanged. Binary content is written to a pipe or a
+file, but not to a terminal.";
 
 pub(super) async fn run(args: McpReadArgs) -> Result<Exit, CommandError> {
     let McpReadArgs { connect, uri, output } = args;

@@ -82,7 +82,7 @@ Examples:
   antiphon mcp serve --from http://127.0.0.1:8545 --dialect ethereum \\
       --schema openrpc.json --allow 'eth_get*,eth_call' --read-only '*'
 
-A client that starts its servers gets the command in its settings:
+For a client that starts its servers, put the command into its settings:
   \"demo\": { \"command\": \"antiphon\",
             \"args\": [\"mcp\", \"serve\", \"--from\", \"http://127.0.0.1:8650\"] }
 
@@ -186,7 +186,7 @@ impl McpServeArgs {
         let guard = self.allow_origin.iter().fold(Guard::new(), Guard::allow_origin);
         let guard = self.allow_host.iter().fold(guard, Guard::allow_host);
         let policy = StreamableHttp::new().policy(server);
-        let bound = bound.dialect(Dialect::mcp()).http_policy(policy).guard(guard);
+        let bound = serving::with_http(bound.dialect(Dialect::mcp()).guard(guard), policy)?;
         let Some(certificate) = certificate else { return Ok(bound) };
         certificate.write()?;
         Ok(bound.tls(certificate.tls.clone()))

@@ -1,12 +1,27 @@
 //! Serves an MCP server until a signal, for `serve` and `bridge`.
 
-use antiphon::Server;
+use antiphon::{Endpoint, Server};
+use antiphon_mcp::http::McpPolicy;
 use antiphon_mcp::{McpServer, ServeError};
 use tokio::sync::oneshot;
 
 use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::serve::{Signals, failed};
+
+/// Adds the policy of Streamable HTTP. All endpoints have the same policy, and this one refuses the GET that opens a
+/// WebSocket.
+pub(super) fn with_http(bound: Server, policy: McpPolicy) -> Result<Server, CommandError> {
+    let endpoints = bound.endpoints();
+    let has_ws = endpoints.iter().any(|it| matches!(it, Endpoint::Ws { .. }));
+    let has_http = endpoints.iter().any(|it| matches!(it, Endpoint::Http { .. }));
+    match (has_http, has_ws) {
+        (true, true) => Err(CommandError::usage("HTTP and WebSocket cannot be served together")
+            .hint("start the command once for each")),
+        (true, false) => Ok(bound.http_policy(policy)),
+        (false, _) => Ok(bound),
+    }
+}
 
 /// Prints the endpoints, and serves until the first signal asks for a shutdown, and at most until the second.
 pub(super) async fn serve(

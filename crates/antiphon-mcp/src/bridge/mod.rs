@@ -1,9 +1,9 @@
 //! The bridge: other MCP servers, offered as one, over every transport and in every revision.
 //!
-//! A bridge is a client of each upstream, and a server whose tools, resources and prompts are theirs. So each side speaks
-//! its own revision: a legacy process on stdio serves modern clients over HTTP, and the other way round. Progress, logs,
-//! cancellations, questions and completions cross it. Results keep their bytes, except for their type and the name of the
-//! server, which are those of the bridge.
+//! A bridge is a client of each upstream, and a server that offers their tools, resources and prompts. Each side has its
+//! own revision: a legacy process on stdio can serve modern clients over HTTP, and the other way round. Progress, logs,
+//! cancellations, questions and completions pass through. Results keep their bytes, except for their type and the name of
+//! the server, which are those of the bridge.
 
 mod connected_upstream;
 mod elicitations;
@@ -109,8 +109,8 @@ impl Bridge {
     }
 
     /// Connects to each upstream once more for each session of a legacy client, so that an `exec:` upstream has a process
-    /// for each session. By default, all clients share the connections. Modern clients have no sessions, and share them
-    /// always.
+    /// for each session. By default, all clients share the connections. Modern clients have no sessions, so they always
+    /// share them.
     pub fn per_session(mut self, per_session: bool) -> Self {
         self.per_session = per_session;
         self

@@ -24,7 +24,7 @@ type ConnectFn =
     dyn Fn(McpClientBuilder) -> BoxFuture<'static, Result<McpClient, McpError>> + Send + Sync;
 
 impl Connect {
-    /// Creates it from a function, for example one that adds headers or credentials to the builder.
+    /// Creates a value from a function, for example one that adds headers or credentials to the builder.
     pub fn new<F>(connect: impl Fn(McpClientBuilder) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<McpClient, McpError>> + Send + 'static,

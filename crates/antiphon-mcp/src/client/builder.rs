@@ -112,12 +112,13 @@ impl McpClientBuilder {
         self.on_sample(handler)
     }
 
-    /// Lets tool calls become tasks: a modern server decides it (the extension `io.modelcontextprotocol/tasks`), and a
-    /// server of 2025-11-25 is asked for it if the tool allows tasks. A call then waits for the end of its task, and
-    /// dropping it cancels the task. A timeout of the call itself is for the whole task.
+    /// Lets tool calls become tasks. A modern server decides which calls do (the extension
+    /// `io.modelcontextprotocol/tasks`). With a server of 2025-11-25, the client requests a task if the tool allows tasks.
+    /// A call then waits for the end of its task, and dropping it cancels the task. A timeout of the call itself limits
+    /// the whole task.
     ///
-    /// A server of 2025-11-25 may also ask its questions as tasks. A tool that requires tasks is called as one also
-    /// without this.
+    /// A server of 2025-11-25 may also ask its questions as tasks. Without this setting, a tool that requires tasks is
+    /// still called as a task.
     pub fn tasks(mut self) -> Self {
         let capabilities = std::mem::take(&mut self.settings.capabilities);
         self.settings.capabilities = capabilities.with_extension(EXTENSION, JsonObject::new());
@@ -150,7 +151,7 @@ impl McpClientBuilder {
         self
     }
 
-    /// Receives notifications of the server that belong to no call. The function must not block.
+    /// Receives notifications of the server that are not part of a call. The function must not block.
     /// [`McpClient::listen`] returns them as a stream.
     pub fn on_notification(
         mut self,
@@ -166,8 +167,8 @@ impl McpClientBuilder {
         self
     }
 
-    /// Assumes that the server is as an earlier client has found it, to save the probe. If it is not, the client finds
-    /// out again.
+    /// Assumes that the server has the era that an earlier client has detected, to save the probe. If it has not, the
+    /// client detects the era again.
     pub fn assume(mut self, era: ServerEra) -> Self {
         self.settings.assumed = Some(era);
         self
@@ -188,8 +189,8 @@ impl McpClientBuilder {
     /// Sets whether a lost connection is opened again; true by default. A process is then started again. HTTP needs no
     /// such connection, and a transport of [`over`](Self::over) cannot be opened again.
     ///
-    /// The next call opens the connection, and a [`Subscription`](super::Subscription) does so at once. A call that was
-    /// not sent before the loss is sent then. A call that the server may have executed fails.
+    /// The next call opens the connection; a [`Subscription`](super::Subscription) does so at once. A call that was not
+    /// sent before the loss is sent on the new connection. A call that the server may have executed fails.
     pub fn reconnect(mut self, reconnects: bool) -> Self {
         self.settings.reconnects = reconnects;
         self
@@ -245,7 +246,7 @@ impl McpClientBuilder {
         self
     }
 
-    /// Connects to an endpoint, or to the text of one, and finds out the revision of the server.
+    /// Connects to an endpoint, given as a value or as text, and detects the revision of the server.
     ///
     /// # Errors
     /// Fails if the text is not an endpoint, if the server cannot be reached, or if it has no revision in common with

@@ -1,8 +1,8 @@
 //! The client: calls servers of every revision, over every transport.
 //!
-//! [`McpClient::connect`] finds out what the server is. A modern server gets requests that name their revision and
-//! capabilities, and a legacy one a session. The application does not see the difference: the same handlers answer the
-//! questions of both, and [`McpClient::listen`] returns the same notifications.
+//! [`McpClient::connect`] detects the revision of the server. With a modern server, each request states its revision and
+//! the capabilities of the client. With a legacy server, the client begins a session. The application does not see the
+//! difference: the same handlers answer the questions of both, and [`McpClient::listen`] returns the same notifications.
 
 mod builder;
 mod cache;
@@ -328,9 +328,10 @@ impl McpClient {
         }
     }
 
-    /// Replaces the roots. A legacy server is told that they have changed; a modern one asks when it needs them.
+    /// Replaces the roots. A legacy server is notified of the change; a modern server asks when it needs them.
     ///
-    /// Roots need the capability, so set them also with [`McpClientBuilder::roots`] before connecting to a legacy server.
+    /// The client declares the capability when it connects. With a legacy server, also set
+    /// [`McpClientBuilder::roots`] before connecting.
     ///
     /// # Errors
     /// Fails if the connection fails.

@@ -70,8 +70,8 @@ impl StreamableHttp {
         self
     }
 
-    /// Sets the largest number of sessions. The default is 10,000. A new session then ends the one that has been idle for
-    /// the longest time; if none is idle, it is refused with status 503.
+    /// Sets the largest number of sessions. The default is 10,000. Beyond it, a new session ends the one that has been idle
+    /// for the longest time. If none is idle, the new one is refused with status 503.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;

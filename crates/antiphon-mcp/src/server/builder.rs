@@ -97,7 +97,7 @@ impl ServerBuilder {
         }
     }
 
-    /// Sets the name of the server that people see.
+    /// Sets the name of the server for people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.implementation.title = Some(title.into());
         self
@@ -151,8 +151,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Declares the capability of tools even if there are none yet, for tools that are added later. A server that is built
-    /// with tools needs no such call.
+    /// Declares the capability of tools even if there are none yet, for tools that are added later. Not needed if the
+    /// server is built with tools.
     pub fn with_tools(mut self) -> Self {
         self.settings.declared.tools.get_or_insert_default();
         self
@@ -176,7 +176,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the revisions that the server speaks. The default is all of them.
+    /// Sets the revisions that the server supports. The default is all of them.
     pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         let mut revisions: Vec<_> = revisions.into_iter().collect();
         revisions.sort_unstable_by(|one, other| other.cmp(one));
@@ -185,7 +185,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the number of entries on one page of a list. The default is 1,000: some clients read only the first page.
+    /// Sets the number of entries on one page of a list. The default is 1,000, because some clients read only
+    /// the first page.
     pub fn page_size(mut self, entries: usize) -> Self {
         self.settings.page_size = entries;
         self

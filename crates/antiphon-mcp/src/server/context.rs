@@ -23,8 +23,8 @@ use crate::types::{ClientCapabilities, Implementation, LoggingLevel, Meta, Revis
 
 /// The context of a request, for its handler. Cheap to clone.
 ///
-/// It reports progress and logs to the client, asks the user or the model, and knows who the client is. Both eras
-/// of the protocol are served by the same calls.
+/// Reports progress and sends log messages to the client, asks the user or the model, and describes the client. The same
+/// calls work in both eras of the protocol.
 ///
 /// ```
 /// use antiphon_mcp::{RequestContext, ToolError};
@@ -87,13 +87,13 @@ impl RequestContext {
         }))
     }
 
-    /// The server, for example to notify its clients that a resource was updated. It is no handle: a clone of it does
-    /// not keep the server alive.
+    /// The server, for example to notify its clients that a resource was updated. This value and its clones do not keep
+    /// the server alive.
     pub fn server(&self) -> &McpServer {
         &self.0.server
     }
 
-    /// The revision of the protocol that the client speaks in this request.
+    /// The revision of the protocol of this request.
     pub fn revision(&self) -> Revision {
         self.0.era.revision()
     }
@@ -123,7 +123,7 @@ impl RequestContext {
         }
     }
 
-    /// The metadata of the request, with the members that the protocol does not know.
+    /// The metadata of the request, including members that the protocol does not define.
     pub fn meta(&self) -> Meta {
         let read = || {
             let params = self.params();
@@ -200,10 +200,11 @@ impl RequestContext {
         }
     }
 
-    /// Reports progress to the client, if the client wants it. It must grow: a value that does not is dropped.
+    /// Reports progress to the client, if the client has asked for it. A report is dropped if its value is not larger than
+    /// the last one.
     ///
-    /// `total` is the value at the end, if it is known. The message is for people. In a task, it is also the message of
-    /// the status; the tasks of 2026-07-28 have no other progress.
+    /// `total` is the value at the end, if it is known. The message is for people. In a task, it is also the status
+    /// message; the tasks of 2026-07-28 have no other progress.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if let (Some(task), Some(message)) = (self.task(), message) {
             task.say(message);
@@ -236,7 +237,8 @@ impl RequestContext {
 
     /// Sends a log message to the client, if the client wants messages of this level.
     ///
-    /// A modern client asks for messages in each request, a legacy client with `logging/setLevel` (`info` before).
+    /// A modern client asks for messages in each request. A legacy client sets the level with `logging/setLevel`; until
+    /// then, it gets messages of `info` and above.
     pub async fn log(&self, level: LoggingLevel, data: impl Serialize) {
         self.log_of(None, level, data).await;
     }
@@ -266,8 +268,8 @@ impl RequestContext {
         }
     }
 
-    /// Closes the event stream of a legacy HTTP request while the request runs on. The client resumes the stream after a
-    /// pause, so a long call needs no open connection. Returns false if the request has no such stream.
+    /// Closes the event stream of a legacy HTTP request, while the request continues. The client resumes the stream after
+    /// a pause, so a long call needs no open connection. Returns false if the request has no such stream.
     pub fn close_stream(&self) -> bool {
         self.task().is_none() && crate::http::close_stream(&self.rpc())
     }
@@ -279,7 +281,7 @@ impl RequestContext {
         }
     }
 
-    /// Sends a notification to the client before the response. In a legacy task, it goes out at any time.
+    /// Sends a notification to the client before the response. In a legacy task, it is sent at any time.
     ///
     /// # Errors
     /// Fails if the client is gone, if the transport has no way back to it, or if the request has its response. Fails in

@@ -77,8 +77,8 @@ use crate::types::{Implementation, ServerCapabilities};
 
 /// A server of the Model Context Protocol: tools, resources and prompts, for clients of every revision.
 ///
-/// It is a handle: clones are the same server, and tools, resources and prompts can be added and removed while it runs.
-/// Clients are notified. [`serve`](Self::serve) serves it on an endpoint; it is also an [`antiphon::Handler`].
+/// A server is a handle: its clones are the same server. Tools, resources and prompts can be added and removed while it
+/// runs, and clients are notified. [`serve`](Self::serve) serves it on an endpoint; it is also an [`antiphon::Handler`].
 ///
 /// When the last handle is dropped, the server ends its running tasks and the handlers that wait for their clients. A
 /// connection and an HTTP service are handles too; the server of a [`RequestContext`] is not.
@@ -198,7 +198,7 @@ impl McpServer {
         is_removed
     }
 
-    /// Notifies the clients that have subscribed to a resource that it was updated.
+    /// Notifies the clients that have subscribed to this resource of an update.
     pub fn resource_updated(&self, uri: &str) {
         self.publish(&Change::Resource(uri.into()));
     }

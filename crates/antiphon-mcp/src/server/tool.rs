@@ -61,8 +61,8 @@ pub struct ServerTool {
 impl ServerTool {
     /// Creates a tool. The schemas of its arguments and of its result come from the types of the handler.
     ///
-    /// The arguments are a struct, or `()`. A tool whose arguments are invalid is not called; the model gets the place
-    /// of the fault.
+    /// The arguments are a struct, or `()`. If they are invalid, the handler is not called, and the model reads which
+    /// argument is invalid.
     pub fn new<A, R, F>(
         name: impl Into<String>,
         handler: impl Fn(A, RequestContext) -> F + Send + Sync + 'static,
@@ -138,13 +138,13 @@ impl ServerTool {
         &self.tool.name
     }
 
-    /// The description, for what has no setter.
+    /// The description, for members without a setter.
     #[cfg(feature = "macros")]
     pub(crate) fn description_mut(&mut self) -> &mut Tool {
         &mut self.tool
     }
 
-    /// Sets the name that people see.
+    /// Sets the name for people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.tool.title = Some(title.into());
@@ -251,16 +251,16 @@ impl ServerTool {
         self
     }
 
-    /// Lets a call of a modern client become a task only if it runs for longer than this. A call that asks the client
-    /// before that asks with its result, as calls without tasks do. Task support becomes optional unless it is set.
+    /// Lets a call of a modern client become a task only if it runs for longer than this. If the handler asks the client
+    /// earlier, the question is the result of the call, as without tasks. Task support becomes optional unless it is set.
     #[must_use]
     pub fn task_after(self, time: Duration) -> Self {
         self.starting(TaskStart::After(time))
     }
 
     /// Lets a call of a modern client become a task only when its handler calls
-    /// [`RequestContext::begin_task`](super::RequestContext::begin_task). Until then it asks with its result. Task
-    /// support becomes optional unless it is set.
+    /// [`RequestContext::begin_task`](super::RequestContext::begin_task). If the handler asks the client earlier, the
+    /// question is the result of the call. Task support becomes optional unless it is set.
     #[must_use]
     pub fn task_on_demand(self) -> Self {
         self.starting(TaskStart::OnDemand)

@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// Sets the policy for status, headers and body of each HTTP response. A second call replaces it. With a
-    /// policy, hyper serves every request, which is slower than the fast path.
+    /// policy, the fast path serves only plain requests that have arrived whole. Other requests are slower.
     ///
     /// ```
     /// use antiphon::http::{HeaderValue, Response};

@@ -50,6 +50,20 @@ fn two_servers_are_one() {
     assert_eq!(legacy.code, Some(0), "{legacy:?}");
 }
 
+/// The policy of Streamable HTTP would refuse the GET that opens a WebSocket.
+#[test]
+fn clients_connect_by_websocket() {
+    let demo = format!("exec:{} serve stdio:", binary());
+    let tools = format!("exec:{} mcp serve --from '{demo}'", binary());
+    for (words, processes) in [(["serve", "--from", &demo], 1), (["bridge", "--to", &tools], 2)] {
+        let mut command = antiphon();
+        command.arg("mcp").args(words).arg("ws://127.0.0.1:0").stdin(Stdio::null());
+        let server = Server::spawn(&mut command, 1 + processes);
+        let list = mcp(&["list", server.endpoint("ws"), "--tools"]);
+        assert!(list.stdout.contains("subtract"), "{words:?} {list:?}");
+    }
+}
+
 #[test]
 fn a_wrong_command_line_says_what_to_do() {
     let everything = McpHttp::everything();

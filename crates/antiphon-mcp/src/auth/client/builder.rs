@@ -84,15 +84,14 @@ impl OAuthClientBuilder {
         self
     }
 
-    /// Sets whether to request `offline_access` where the authorization server knows it, so that users rarely have to log
+    /// Sets whether to request `offline_access` if the authorization server supports it, so that users rarely have to log
     /// in. The default is true.
     pub fn offline_access(mut self, request: bool) -> Self {
         self.offline_access = request;
         self
     }
 
-    /// Sets whether servers of the revision 2025-03-26 are supported, which publish no resource metadata. The default is
-    /// true.
+    /// Sets whether to support servers of the revision 2025-03-26, which publish no resource metadata. The default is true.
     pub fn legacy_discovery(mut self, support: bool) -> Self {
         self.legacy = support;
         self
