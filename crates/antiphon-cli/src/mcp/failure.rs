@@ -1,4 +1,4 @@
-//! What failed in a command, its exit code, and the remedy in words of the command line.
+//! Maps the failure of a command to its message, its exit code and a remedy.
 
 use antiphon::core::Code;
 use antiphon::{CallError, Endpoint};

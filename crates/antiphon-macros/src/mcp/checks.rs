@@ -40,7 +40,7 @@ fn check_distinct(methods: &[McpMethod]) -> Result<()> {
     errors.finish(Some(()))
 }
 
-/// What a method is, what distinguishes it from others of this kind, and the place of that.
+/// The kind of a method, its name or URI, and the place of that in the source code.
 fn identity(method: &McpMethod) -> (&'static str, String, LitStr) {
     let named = |what| {
         let name = method.name().unwrap_or_else(|| LitStr::new("", method.ident.span()));

@@ -44,7 +44,7 @@ impl CompleteParams {
 
 meta_setters! { CompleteParams, CompleteResult }
 
-/// What has the argument.
+/// The prompt or resource template that has the argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]

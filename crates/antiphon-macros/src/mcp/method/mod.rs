@@ -37,7 +37,7 @@ pub(crate) struct McpMethod {
     pub(crate) kind: MethodKind,
 }
 
-/// What a method is for clients.
+/// The kind of a method, with its options and arguments.
 pub(crate) enum MethodKind {
     Tool(Box<ToolOptions>, Vec<Argument>),
     Resource(Box<ResourceOptions>, Vec<Argument>),

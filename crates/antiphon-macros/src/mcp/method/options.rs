@@ -172,14 +172,14 @@ pub(crate) fn prompt(attribute: &Attribute) -> Result<Described> {
     Ok(described)
 }
 
-/// What a completion completes.
+/// The argument that a completion method completes.
 pub(crate) struct CompletionOptions {
     pub(crate) of: CompletionTarget,
     /// The argument of the prompt, or the variable of the template.
     pub(crate) argument: LitStr,
 }
 
-/// What has the argument.
+/// The prompt or resource template that has the argument.
 pub(crate) enum CompletionTarget {
     Prompt(LitStr),
     Template(LitStr),

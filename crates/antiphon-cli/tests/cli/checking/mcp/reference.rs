@@ -40,7 +40,7 @@ impl From<i64> for Refusal {
     }
 }
 
-/// What a request may do while it runs.
+/// The way of one request back to its client while it runs.
 pub(super) trait Surroundings {
     /// Sends a notification or a request.
     fn send(&mut self, message: Value);
